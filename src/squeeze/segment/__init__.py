@@ -1,0 +1,1 @@
+"""From text to units: format, blocks, sentences, elementary discourse units, all with exact offsets."""
