@@ -1,0 +1,1 @@
+"""The methods, one file each; the file name is the registry name."""
