@@ -44,7 +44,8 @@ class Repeats:
 def dense(ids: npt.ArrayLike) -> Ints:
     """The ids renamed to 0, 1, 2, … in ascending order, so that large ids cost no more than small ones."""
     values = np.asarray(ids, dtype=np.int64)
-    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64, copy=False)
+    inverse: Ints = np.unique(values, return_inverse=True)[1]
+    return inverse.reshape(-1)
 
 
 def suffix_order(symbols: Ints) -> tuple[Order, Order]:
@@ -75,7 +76,8 @@ def find_repeats(ids: npt.ArrayLike, *, min_length: int = 2) -> Repeats:
 
 
 def _octave(length: Ints) -> Ints:
-    return np.floor(2 * np.log2(np.maximum(length, 1))).astype(np.int64)
+    octave: Ints = np.floor(2 * np.log2(np.maximum(length, 1))).astype(np.int64)
+    return octave
 
 
 def _intervals(shared: Order, min_length: int) -> tuple[Ints, ...]:
@@ -84,7 +86,7 @@ def _intervals(shared: Order, min_length: int) -> tuple[Ints, ...]:
     emit = out.extend
     starts, lengths, heirs, heir_counts = [0], [0], [0], [0]
     top = 0
-    for index, height in enumerate(memoryview(np.where(shared < min_length, 0, shared))):
+    for index, height in enumerate(np.where(shared < min_length, 0, shared).data):
         if height == top:
             continue
         start, heir, heir_count = index, 0, 0

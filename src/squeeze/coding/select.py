@@ -26,7 +26,7 @@ class Costs:
         marker: one marker in the body.
         entry: what a dictionary entry costs beside its phrase.
         weights: tokens of each symbol of the sequence (whole numbers, the same for equal symbols); None: 1 each.
-        least: the smallest saving for which an entry is made.
+        least: the smallest saving for which an entry is made, 1 or more.
     """
 
     marker: int = 1
@@ -113,22 +113,18 @@ class _Selection:
             index = heap[0] % scale
             length = int(self.length[index])
             starts, cut_short = self.occurrences(index, length, min_length)
-            worth, saving = self.value(starts[0], length, len(starts)) if starts else (-1, -1)
-            best = length
-            if cut_short:
-                worth, best = self.shorten(index, len(starts), cut_short, (worth, length) if saving >= least else (-1, 0))
-            if best == length and saving < least:
-                heapq.heappop(heap)
-                continue
+            worth, saving = self.value(starts[0], length, len(starts)) if starts else (0, 0)
+            whole = (worth, length) if saving >= least else (-1, 0)
+            worth, best = self.shorten(index, len(starts), cut_short, whole) if cut_short else whole
             key = index - worth * scale
-            if best == length and key <= min(heap[1:3], default=key):
+            if not best:
+                heapq.heappop(heap)
+            elif best == length and key <= min(heap[1:3], default=key):
                 heapq.heappop(heap)
                 chosen.append(self.take(starts, length, saving))
-            elif best:
+            else:
                 self.length[index] = best
                 heapq.heapreplace(heap, key)
-            else:
-                heapq.heappop(heap)
         return chosen
 
     def take(self, starts: list[int], length: int, saving: int) -> Phrase:
@@ -171,7 +167,7 @@ class _Selection:
     def shorten(
         self, index: int, count: int, cut_short: list[tuple[int, int]], best: tuple[int, int]
     ) -> tuple[int, int]:
-        """Worth and length of the best prefix of a repeat, where `best` is what the whole repeat offers."""
+        """Worth and length of the best prefix of a repeat; `best` is what the whole repeat offers, (-1, 0) nothing."""
         floor = int(self.floor[index])
         cut_short.sort(reverse=True)
         for more, (length, start) in enumerate(cut_short, count + 1):
