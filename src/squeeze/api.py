@@ -1,0 +1,65 @@
+"""The one-call door: `squeeze.compress`."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from squeeze.base import Compressor
+from squeeze.registry import load
+from squeeze.types import Budget, Compressed, Passage
+
+_KEPT = 32
+"""How many compressors are kept; the one not used for the longest time goes first."""
+
+_compressors: OrderedDict[tuple[Any, ...], Compressor] = OrderedDict()
+_lock = threading.Lock()
+
+
+def compress(
+    passages: str | Passage | Iterable[str | Passage],
+    query: str | None = None,
+    *,
+    method: str = "edu",
+    max_tokens: int | None = None,
+    keep: float | None = None,
+    tokenizer: Any = "estimate",
+    **options: Any,
+) -> Compressed:
+    """The passages shortened to the budget.
+
+    The compressor is kept for further calls with the same method and options, so a model loads once.
+
+    Args:
+        passages: what the retriever found, in the order in which it goes into the prompt; a bare str is one passage.
+        query: the question; None, empty and blank mean "no question".
+        method: name of the method, one of `squeeze.available()`.
+        max_tokens: tokens that the result may have.
+        keep: share of the tokens that the result may have, 0 to 1. With both limits the tighter one holds.
+        tokenizer: what counts tokens: "estimate", a tiktoken encoding name, "hf:" plus a folder or hub name, a
+            tokenizer object, or a callable `str -> int`.
+        options: options of the method.
+
+    Raises:
+        SqueezeError: of the kind that `squeeze.errors` lists; the message names what was given and what is allowed.
+    """
+    budget = Budget(max_tokens, keep)  # before loading: a wrong limit must not cost a model's loading time
+    return _compressor(method, tokenizer, options).compress(passages, query, budget=budget)
+
+
+def _compressor(method: str, tokenizer: Any, options: dict[str, Any]) -> Compressor:
+    # Types stand beside values because 1, 1.0 and True are equal as keys and not as options.
+    key = (method, tokenizer, *sorted((name, type(value).__name__, value) for name, value in options.items()))
+    try:
+        hash(key)
+    except TypeError:
+        return load(method, tokenizer=tokenizer, **options)
+    with _lock:
+        if key not in _compressors:
+            _compressors[key] = load(method, tokenizer=tokenizer, **options)
+            if len(_compressors) > _KEPT:
+                _compressors.popitem(last=False)
+        _compressors.move_to_end(key)
+        return _compressors[key]

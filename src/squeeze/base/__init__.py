@@ -1,0 +1,7 @@
+"""The classes that methods derive from; each leaves one method (or a pair) to write."""
+
+from squeeze.base.compressor import Compressor, Draft, Job, whole
+from squeeze.base.lossless import Coded, Lossless
+from squeeze.base.selector import Selector
+
+__all__ = ["Coded", "Compressor", "Draft", "Job", "Lossless", "Selector", "whole"]
