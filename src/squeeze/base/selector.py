@@ -94,7 +94,7 @@ class Selector(Compressor):
         layouts = []
         for index, passage in enumerate(job.passages):
             given = passage.metadata.get("format", self.options.format)
-            layouts.append(segment.layout(passage.text, format=segment.check_format(given), unit=self.options.unit))
+            layouts.append(segment.parse(passage.text, format=segment.check_format(given), unit=self.options.unit))
             if job.progress is not None:
                 job.progress(index + 1, len(job.passages))
         return tuple(layouts)
