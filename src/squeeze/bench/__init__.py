@@ -1,0 +1,1 @@
+"""Benchmarks: programs that print what they measure and write it as JSON."""
