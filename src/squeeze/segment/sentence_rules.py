@@ -1,0 +1,130 @@
+"""Whether a stop ends its sentence: abbreviations, initials, numbers, ordinals, and what follows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import sentencex
+
+from squeeze.segment.sentence_words import (
+    BEFORE_NUMBER,
+    MAYBE,
+    MONTHS,
+    NEVER,
+    ORDINAL_BEFORE,
+    STARTERS,
+)
+
+_WORD_BEFORE = re.compile(r"[^\s(\[{\"'“„«‘—–/]*+\Z")
+_WORD_AFTER = re.compile(r"[\"'“„«»‹‘(\[¿¡*_]*+([^\W\d_]+(?:['’][^\W\d_]+)?)")
+_ENUMERATION = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])(?:\.\d{1,3})*\Z")
+_APOSTROPHE = re.compile("['’]")
+_ODD = re.compile(r"[\u3000\ud800-\udfff\x00]")
+_WINDOW = 300  # characters before a stop that the library sees
+_REACH = 40  # characters before a stop that its word may have
+
+
+@dataclass
+class Context:
+    """What the rules know about the text beyond the place they look at."""
+
+    text: str
+    language: str
+    starters: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.starters = STARTERS.get(self.language or "en", frozenset())
+
+
+def ends(context: Context, start: int, stop: int, offset: int) -> bool:
+    """Whether the stop at `stop` ends the sentence that began at `start`, if the next one would begin at `offset`."""
+    text = context.text
+    mark = text[stop]
+    after = text[offset]
+    if mark not in ".!?…":
+        return _wide_ends(text, start, offset, mark)
+    if after in ",;:%)]}”’»、，":
+        return False
+    if after.islower():
+        return _identifier(text, offset)
+    if mark != "." or text.startswith("..", stop):
+        return True
+    return _full_stop_ends(context, start, stop, offset)
+
+
+def _wide_ends(text: str, start: int, offset: int, mark: str) -> bool:
+    """The same for stops of scripts without case, and for the places where a space or a bullet is the stop."""
+    after = text[offset]
+    if mark in "。！？｡．" and text[offset - 1] in "」』”’》）":
+        return not ("\u3041" <= after <= "\u309f" or after in "、，；：,")
+    return after not in "。！？、，」』”’）》"
+
+
+def _identifier(text: str, offset: int) -> bool:
+    """Whether a word in lower case is a name with a capital inside (iPhone), which may open a sentence."""
+    match = _WORD_AFTER.match(text, offset)
+    return match is not None and len(match.group(1)) > 2 and not match.group(1)[1:].islower()
+
+
+def _full_stop_ends(context: Context, start: int, stop: int, offset: int) -> bool:
+    """The same for a single full stop before something other than a lower-case word."""
+    text = context.text
+    match = _WORD_BEFORE.search(text, max(start, stop - _REACH), stop)
+    word = match.group() if match else ""
+    begin = stop - len(word)
+    if not word:
+        return True
+    if _numbers_item(text, start, begin, word):
+        return False
+    lower = word.lower()
+    if lower in NEVER or (lower in BEFORE_NUMBER and (text[offset].isdigit() or text[offset] in "([")):
+        return False
+    following = _WORD_AFTER.match(text, offset)
+    after = following.group(1) if following else ""
+    if word.isdigit():
+        return _number_ends(context, start, begin, after)
+    opener = _APOSTROPHE.split(after.lower(), maxsplit=1)[0] in context.starters
+    if _is_initial(word) or _is_acronym(word) or lower in MAYBE:
+        return opener or (lower in ("etc", "p.m", "a.m", "usw") and bool(after))
+    return opener or len(word) > 5 or not after or _library_ends(context, start, stop, offset)
+
+
+def _numbers_item(text: str, start: int, begin: int, word: str) -> bool:
+    """Whether the word is the number of a list item, the first thing in its sentence."""
+    return begin <= start + 2 and not text[start:begin].strip("([ \t") and _ENUMERATION.match(word) is not None
+
+
+def _is_acronym(word: str) -> bool:
+    """Whether a word is short and has stops inside but no figures (U.S, e.V)."""
+    return "." in word and len(word) <= 8 and not any(map(str.isdigit, word))
+
+
+def _is_initial(word: str) -> bool:
+    """Whether a word is a single capital letter, or several joined by hyphens (J.-P)."""
+    return len(word) == 1 and word.isalpha() and word.isupper()
+
+
+def _number_ends(context: Context, start: int, begin: int, following: str) -> bool:
+    """Whether a number before a stop ends a sentence; in some languages the stop marks an ordinal."""
+    if context.language != "de":
+        return True
+    text = context.text
+    number = text[begin : begin + 3]
+    before = text[max(start, begin - _REACH) : begin].split()
+    if following.lower() in MONTHS:
+        return False
+    return not (before and before[-1].lower() in ORDINAL_BEFORE and len(number.rstrip(".")) <= 2)
+
+
+def _library_ends(context: Context, start: int, stop: int, offset: int) -> bool:
+    """What the library, which knows abbreviations of hundreds of languages, says about a short word before a stop."""
+    begin = max(start, stop - _WINDOW)
+    window = _ODD.sub("x", context.text[begin : offset + 12])
+    try:
+        found = sentencex.get_sentence_boundaries(context.language or "en", window)
+    except BaseException as error:  # a panic of the extension is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return True
+    return any(stop < begin + boundary["end_index"] <= offset for boundary in found)
