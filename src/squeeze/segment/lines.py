@@ -89,7 +89,8 @@ def _goes_on(text: str, line: _Line, after: _Line, wrapped: bool) -> bool:
         begin += 1
     if _LIST_START.match(text, begin):
         return False
-    return wrapped or (line.end - line.start >= _JOINABLE and text[begin].islower())
+    unfinished = text[begin].islower() or text[line.end - 1] in ",、，"
+    return wrapped or (line.end - line.start >= _JOINABLE and unfinished)
 
 
 def _is_wrapped(text: str, lines: list[_Line]) -> bool:

@@ -19,9 +19,17 @@ from squeeze.segment.sentence_words import (
 _WORD_BEFORE = re.compile(r"[^\s(\[{\"'“„«‘—–/]*+\Z")
 _WORD_AFTER = re.compile(r"[\"'“„«»‹‘(\[¿¡*_]*+([^\W\d_]+(?:['’][^\W\d_]+)?)")
 _ENUMERATION = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])(?:\.\d{1,3})*\Z")
+_NO_START = ",;:%)]}”’»、，"
+_ASIDE = re.compile(r"\((?!https?:)[a-z]|[(\[][^()\[\]\n]{1,80}[)\]]\s?(?:[,;:]|[a-zà-öø-ÿ])|[-–—]\s[a-zà-öø-ÿ]")
+_LABEL = re.compile(r"\W*\w+\s\d+(?:\.\d+)*\Z")  # Figure 1, Table 2.3
 _APOSTROPHE = re.compile("['’]")
-_ODD = re.compile(r"[\u3000\ud800-\udfff\x00]")
-_WINDOW = 300  # characters before a stop that the library sees
+_SHORT = re.compile(r"[^\W\d_]\.")
+_INDIC = re.compile(r"[\u0620-\u06d3\u0900-\u0dff]{2}")
+_ODD = re.compile(
+    r"[\s\ud800-\udfff\x00()\[\]{}<>\"“”„«»「」『』‘‹›]"
+)  # breaks the library or opens what it would skip
+_MARKS_ONLY = 4  # characters before a stop that may all be marks; more are a line of their own
+_WINDOW = 80  # characters before a stop that the library sees
 _REACH = 40  # characters before a stop that its word may have
 
 
@@ -42,9 +50,11 @@ def ends(context: Context, start: int, stop: int, offset: int) -> bool:
     text = context.text
     mark = text[stop]
     after = text[offset]
+    if stop - start < _MARKS_ONLY and not any(map(str.isalnum, text[start:stop])):
+        return False
     if mark not in ".!?…":
         return _wide_ends(text, start, offset, mark)
-    if after in ",;:%)]}”’»、，":
+    if after in _NO_START or _ASIDE.match(text, offset):
         return False
     if after.islower():
         return _identifier(text, offset)
@@ -57,7 +67,7 @@ def _wide_ends(text: str, start: int, offset: int, mark: str) -> bool:
     """The same for stops of scripts without case, and for the places where a space or a bullet is the stop."""
     after = text[offset]
     if mark in "。！？｡．" and text[offset - 1] in "」』”’》）":
-        return not ("\u3041" <= after <= "\u309f" or after in "、，；：,")
+        return not ("\u3041" <= after <= "\u309f" or after in "、，；：,。！？")
     return after not in "。！？、，」』”’）》"
 
 
@@ -82,12 +92,16 @@ def _full_stop_ends(context: Context, start: int, stop: int, offset: int) -> boo
         return False
     following = _WORD_AFTER.match(text, offset)
     after = following.group(1) if following else ""
-    if word.isdigit():
-        return _number_ends(context, start, begin, after)
+    if word[-1].isdigit() and word.replace(".", "").isdigit():
+        return not _LABEL.match(text[start:stop]) and _number_ends(context, start, begin, after)
     opener = _APOSTROPHE.split(after.lower(), maxsplit=1)[0] in context.starters
     if _is_initial(word) or _is_acronym(word) or lower in MAYBE:
+        if _SHORT.match(text, offset):
+            return False  # the next initial
         return opener or (lower in ("etc", "p.m", "a.m", "usw") and bool(after))
-    return opener or len(word) > 5 or not after or _library_ends(context, start, stop, offset)
+    return (
+        opener or len(word) > 5 or not after or lower in context.starters or _library_ends(context, start, stop, after)
+    )
 
 
 def _numbers_item(text: str, start: int, begin: int, word: str) -> bool:
@@ -96,13 +110,15 @@ def _numbers_item(text: str, start: int, begin: int, word: str) -> bool:
 
 
 def _is_acronym(word: str) -> bool:
-    """Whether a word is short and has stops inside but no figures (U.S, e.V)."""
-    return "." in word and len(word) <= 8 and not any(map(str.isdigit, word))
+    """Whether a word is made of short parts with stops between them and has no figures (U.S, e.V, Ph.D)."""
+    return "." in word and all(len(part) <= 2 for part in word.split(".")) and not any(map(str.isdigit, word))
 
 
 def _is_initial(word: str) -> bool:
-    """Whether a word is a single capital letter, or several joined by hyphens (J.-P)."""
-    return len(word) == 1 and word.isalpha() and word.isupper()
+    """Whether a word is a single capital letter, or one or two letters of an alphabet without case."""
+    if len(word) == 1:
+        return word.isalpha() and not word.islower() and word < "\u3000"
+    return len(word) == 2 and _INDIC.match(word) is not None
 
 
 def _number_ends(context: Context, start: int, begin: int, following: str) -> bool:
@@ -117,14 +133,14 @@ def _number_ends(context: Context, start: int, begin: int, following: str) -> bo
     return not (before and before[-1].lower() in ORDINAL_BEFORE and len(number.rstrip(".")) <= 2)
 
 
-def _library_ends(context: Context, start: int, stop: int, offset: int) -> bool:
+def _library_ends(context: Context, start: int, stop: int, after: str) -> bool:
     """What the library, which knows abbreviations of hundreds of languages, says about a short word before a stop."""
-    begin = max(start, stop - _WINDOW)
-    window = _ODD.sub("x", context.text[begin : offset + 12])
+    before = _ODD.sub(" ", context.text[max(start, stop - _WINDOW) : stop])
+    window = f"{before}. {after} x"
     try:
         found = sentencex.get_sentence_boundaries(context.language or "en", window)
     except BaseException as error:  # a panic of the extension is no Exception
         if type(error).__name__ != "PanicException":
             raise
         return True
-    return any(stop < begin + boundary["end_index"] <= offset for boundary in found)
+    return any(len(before) < boundary["end_index"] <= len(before) + 2 for boundary in found)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 _NEVER = """
-    dr mr mrs ms mx messrs prof st ste mt ft gen col capt lt sgt cpl maj cmdr adm rev hon rt pres gov sen rep supt
-    e.g eg i.e ie viz cf vs v al approx resp esp incl excl aka et ca ed eds trans vol vols pt nr
-    fig figs eq eqs sec secs ch chap tab app ref refs
-    z.b zb d.h dh u.a ua bzw bspw sog vgl evtl ggf inkl exkl zzgl gem lt hr fr frl dipl ing geb gest hl insb i.d.r
+    dr mr mrs ms mx messrs prof mt capt lt sgt cpl cmdr supt
+    e.g eg i.e ie viz cf vs al approx resp esp incl excl aka ca eds nr
+    figs eqs secs refs
+    z.b zb d.h u.a ua bzw bspw vgl evtl ggf inkl exkl zzgl frl dipl fa hrsg abb kap geb insb i.d.r
     v.a m.e o.ä u.u i.a z.t zt z.zt
-    m mm mme mmes mlle mlles me mgr av apr env p.ex ex sr sra srta sres dña ud uds d dª sig sigg dott prof.ssa avv
+    mme mmes mlle mlles mgr av env p.ex sr sra srta sres dña uds dª sig sigg dott prof.ssa avv
     ad.es p.es exmo dhr mevr mw drs bijv d.w.z o.a m.b.t
-    г гг ул пр пл им т.е т.к т.н напр см ср стр рис табл гл акад проф инж св
+    г гг ул им т.е т.к т.н напр см ср стр рис табл акад проф инж св
 """
 _BEFORE_NUMBER = """
-    no nos nr nrs nº n p pp pg pgs s ss sp art arts § abs ziff kap abb bd bde aufl jg hft núm num pág págs fig figs eq
+    op bwv no nos nr nrs nº n p pp pg pgs s ss sp art arts § abs ziff kap abb bd bde aufl jg hft núm num pág
+    págs fig figs eq
     eqs sec secs ch chap tab app ref refs vol vols pt jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr
-    juil déc ene abr ago dic okt dez mär ver v c ca circa approx cap rz bl par t l ll № с т п ст
+    juil déc ene abr ago dic okt dez mär ver v c
+    ca circa approx cap rz bl par t l ll № с т п ст
 """
 _MAYBE = """
     inc ltd corp co bros llc plc jr sr esq etc ave blvd rd hwy dept univ assn est min max sq jan feb mar apr jun jul
     aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun a.m p.m am pm u.s u.k u.n e.u d.c b.c a.d
     ph.d m.d b.a m.a m.sc b.sc u.s.a n.y l.a usw usf u.s.w ggü zit str nachf gmbh ag tel pcs
-    s.a s.l hnos ff f lbs oz ft in yd mi hr hrs sec mph cm mm km kg
+    st ste ft gen col maj adm rev hon rt pres gov sen rep v et ed trans vol vols pt fig eq sec ch chap tab app ref apr
+    ex     sog gem hr fr gest hl ing m mm d пр пл гл dh ud
+    s.a s.l hnos ff f hrs
 """
 _ORDINAL_BEFORE = """
     der die das den dem des am im vom zum zur bis ab seit und oder jeder jede jedes dieser dieses diesem diesen kl

@@ -12,24 +12,26 @@ from squeeze.segment.graphemes import is_break
 from squeeze.segment.lines import segments
 from squeeze.segment.sentence_rules import Context, ends
 
-_SAMPLE = 1200  # characters that decide the language
+_SAMPLE = 600  # characters that decide the language
 LONGEST = 2000  # characters; what is longer is cut at the best place below
 
 _CLOSE = "\"'”’»›)\\]}」』】〉》）］｝＂＇"
 _WIDE = "。！？｡．"  # need no white space behind them
 _NARROW = ".!?…‼⁇⁈⁉։።፧፨၊။។៕᙮᠃᠉"
 _JOINED = "।॥؟۔"  # usually with white space, sure without
-_CITATION = r"(?:\[[^\[\]\s]{1,16}\])*+"
+_CASELESS = "\u0620-\u06d3\u0900-\u0dff\uac00-\ud7a3"  # letters of Arabic, the Indic scripts and Hangul
+_CITATION = r"(?:\[(?:\d[\d,;–\- ]{0,20}|[a-z]|(?:[a-z]{1,12} ){1,3}(?:\d{1,3}|needed))\])"
 _STOP = re.compile(
-    rf"(?<![{_NARROW}])[{_NARROW}]++(?:\s?»(?=[\s,.;:]|\Z))?[{_CLOSE}“]*+{_CITATION}(?=\s)"
-    rf"|[{_WIDE}{_JOINED}]++[{_WIDE}{_JOINED}{_NARROW}]*+[{_CLOSE}]*+(?!\d)"
-    rf"|(?<=[^\W\d_A-Z]{{3}})[.!?]{_CITATION}(?=[A-Z][a-z]*\s)"
+    rf"(?<![{_NARROW}])[{_NARROW}]++(?:\s?»(?=[\s,.;:]|\Z))?[{_CLOSE}“]*+{_CITATION}*+(?=\s)"
+    rf"|[{_WIDE}{_JOINED}]++[{_WIDE}{_JOINED}{_NARROW}]*+(?:[\"'](?!\w)|(?![\"'])[{_CLOSE}])*+{_CITATION}*+(?!\d)"
+    rf"|(?<=[^\W\d_A-Z]{{3}})[.!?]{_CITATION}*+(?=[A-Z][a-z]*\s)"
+    rf"|(?<=[{_CASELESS}]{{4}})[.!?]{_CITATION}*+(?=[{_CASELESS}]{{3}})"
     r"|(?<=\S)(?=\s[•‣▪◦●]\s)"
 )
 _SPACE = re.compile(r"\s*+")
 _THAI = re.compile(r"(?<=[\u0e01-\u0e5b])\s(?=[\u0e01-\u0e5b])")
 _THAI_SHORTEST = 60  # characters; Thai has no stop, only spaces between phrases
-_CITED = re.compile(r"\s?\[[\d,;–\-\s]{1,16}\]\s")
+_CITED = re.compile(rf"(?:[^\S\n]?{_CITATION})++(?!\S)")
 
 
 class _Cut(NamedTuple):
@@ -90,7 +92,7 @@ def _candidates(text: str, begin: int, end: int) -> Iterator[_Cut]:
         after = match.end()
         cited = _CITED.match(text, after, end)
         if cited:
-            after = cited.end() - 1
+            after = cited.end()
         space = _SPACE.match(text, after, end)
         last = space.end() if space else after
         yield _Cut(last, match.start())
