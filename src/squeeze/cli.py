@@ -1,0 +1,289 @@
+"""The command `squeeze`. Results go to standard output, everything for people to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from squeeze.errors import ConfigError, SqueezeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from squeeze.types import Compressed
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever this typer keeps click
+_BROKEN_PIPE = 141  # what a shell reports for a program that a closed pipe ended
+_INTERRUPTED = 130
+_LONE = re.compile("[\ud800-\udfff]")
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: it starts in a third of the time
+    help="Shortens what a retriever found before a language model reads it, under a hard token budget.",
+    epilog="Errors are one line on standard error, with exit code 2.",
+)
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    text = "text"
+    json = "json"
+    html = "html"
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        from squeeze import __version__
+
+        typer.echo(f"squeeze {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def compress(  # noqa: PLR0913 - typer reads the options from the parameters
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|FOLDER|-",
+            help="Text, Markdown, or JSONL with a passage a line; folders are read whole; - is standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    query: Annotated[str | None, typer.Option("--query", "-q", help="The question.", show_default=False)] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens that the result may have.", show_default=False)
+    ] = None,
+    keep: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Share of the tokens to keep, 0 to 1.", show_default=False)
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="See `squeeze methods`.")] = "edu",
+    tokenizer: Annotated[
+        str, typer.Option(metavar="NAME", help="estimate, a tiktoken encoding, or hf: with a folder or hub name.")
+    ] = "estimate",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the method; may be repeated.", show_default=False),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.text,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
+    ] = "-",
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Read every input as JSONL: strings, or objects with a text.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No table and no progress; only errors.")] = False,
+) -> None:
+    """Shorten passages to a token budget and write what is kept."""
+    from squeeze import Budget, load
+    from squeeze.files import check_target, read_passages, write_file
+    from squeeze.registry import method_class
+
+    budget, options = Budget(max_tokens, keep), _options(option or [])
+    if form is Format.text and method_class(method).output in ("soft", "both"):
+        raise ConfigError(f"the result of {method!r} holds vectors, which have no text; write it with --format json")
+    if output != "-":
+        check_target(output)
+    if not inputs and sys.stdin.isatty():
+        raise ConfigError("nothing to read; give files or folders, or - for standard input")
+    passages = read_passages(inputs or ["-"], sys.stdin.buffer, lines=jsonl)
+    compressor = load(method, tokenizer=tokenizer, **options)
+    with _Bar(show=not quiet) as bar:
+        result = compressor.compress(passages, query, budget=budget, progress=bar)
+    data = _render(result, form)
+    if output == "-":
+        _emit(data)
+    else:
+        write_file(output, data)
+    if not quiet:
+        _summary(result, form, limited=budget != Budget())
+
+
+@app.command()
+def methods(
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+) -> None:
+    """List the methods."""
+    rows = _methods()
+    heads = ("name", "family", "output", "needs", "what it does")
+    if markdown:
+        cells = [heads, ("---",) * len(heads), *((f"`{row[0]}`", *row[1:]) for row in rows)]
+        _emit("".join("| " + " | ".join(c.replace("|", "\\|") for c in line) + " |\n" for line in cells).encode())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*heads)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command and exits: 0, 2 after an error, 130 after Ctrl-C.
+
+    Args:
+        arguments: what stands behind the name of the command; None takes it from the system.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = app(arguments, prog_name="squeeze", standalone_mode=False)
+    except _UsageError as error:
+        code = _fail(error.format_message() if hasattr(error, "format_message") else str(error))
+    except (SqueezeError, OSError) as error:
+        code = _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+class _Bar:
+    """A progress bar on a terminal, for work that takes longer than a second; called with steps done and in all."""
+
+    def __init__(self, *, show: bool) -> None:
+        self._show = show and sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._bar: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._show or (self._bar is None and time.monotonic() - self._started < 1):
+            return
+        if self._bar is None:
+            from rich.progress import Progress
+
+            self._bar = Progress(console=_stderr(), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("compressing", total=total)
+        self._bar.update(self._task, completed=done, total=total)
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Options of the method by name; a value is JSON, or else a string as it stands."""
+    options: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not (equals and name.isidentifier()):
+            raise ConfigError(f"--option {item!r}; allowed: a name, =, and a JSON value or a string")
+        if name in options:
+            raise ConfigError(f"--option {name} is given twice")
+        if name in ("name", "tokenizer"):
+            raise ConfigError(f"--option {name}; use {'--method' if name == 'name' else '--tokenizer'}")
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options
+
+
+def _render(result: Compressed, form: Format) -> bytes:
+    if form is Format.json:
+        return (json.dumps(result.to_dict(), allow_nan=False) + "\n").encode("ascii")
+    text = result.to_html() if form is Format.html else result.text
+    return _LONE.sub("\ufffd", text).encode()
+
+
+def _emit(data: bytes) -> None:
+    """Writes bytes to standard output as they are; a terminal gets a line break at the end."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        if sys.stdout.isatty() and not data.endswith(b"\n"):
+            sys.stdout.buffer.write(b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the flush at exit must not fail again
+        raise typer.Exit(_BROKEN_PIPE) from None
+
+
+def _summary(result: Compressed, form: Format, *, limited: bool) -> None:
+    """The table of numbers and the warnings, on standard error."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = _stderr()
+    table = Table("tokens before", "tokens after", "kept", "milliseconds", "method", "tokenizer")
+    numbers = (
+        f"{result.tokens_before:,}",
+        f"{result.tokens_after:,}",
+        f"{result.kept:.1%}",
+        f"{result.seconds * 1000:,.1f}",
+    )
+    table.add_row(*numbers, Text(result.method), Text(result.tokenizer))
+    console.print(table)
+    notes = [f"{notice.code}: {notice.message}" + _place(result, notice.passage) for notice in result.warnings]
+    if not limited:
+        notes.append("no limit is given, so nothing had to go; set --max-tokens or --keep")
+    if form is Format.text and _LONE.search(result.text):
+        notes.append("lone surrogates, which UTF-8 cannot hold, are written as U+FFFD; --format json keeps them")
+    for note in notes:
+        console.print(Text(_line(note)), soft_wrap=True)
+
+
+def _place(result: Compressed, passage: int | None) -> str:
+    if passage is None:
+        return ""
+    name = result.passages[passage].id or result.passages[passage].title
+    return f" (passage {passage}{': ' if name else ''}{name})"
+
+
+def _methods() -> list[tuple[str, str, str, str, str]]:
+    """Name, family, output, what it needs, and summary of every method."""
+    from squeeze import available
+    from squeeze.registry import method_class
+
+    rows = []
+    for name in available():
+        try:
+            cls = method_class(name)
+        except SqueezeError as error:  # one method that cannot be imported must not hide the others
+            rows.append((name, "", "", "", str(error)))
+            continue
+        summary = (cls.__doc__ or "").strip().partition("\n")[0]
+        rows.append((name, cls.family, cls.output, cls.needs or "core", summary))
+    return rows
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def _fail(message: str) -> int:
+    typer.echo(f"squeeze: {_line(message)}", err=True)
+    return 2
+
+
+def _line(text: str) -> str:
+    """The text on one line, with what a terminal would obey written out."""
+    joined = " ".join(part for part in text.split("\n") if part.strip())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
+
+
+if __name__ == "__main__":
+    main()
