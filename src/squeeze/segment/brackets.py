@@ -70,9 +70,9 @@ def _depth(opened: list[tuple[int, str]], mark: str) -> int:
 
 def _closes(text: str, at: int, end: int) -> bool:
     """Whether a straight quotation mark does not look like an opening one: it stands behind something."""
-    return (
-        at > 0 and not text[at - 1].isspace() and text[at - 1] not in "([{—–" or at + 1 >= end or text[at + 1].isspace()
-    )
+    if at == 0 or at + 1 >= end:
+        return at > 0
+    return text[at + 1].isspace() or not (text[at - 1].isspace() or text[at - 1] in "([{—–")
 
 
 def _stays(text: str, start: int, closing: int, begin: int) -> bool:

@@ -13,10 +13,11 @@ _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(
     dict.fromkeys(map(ord, "\n\r\x0b\x0c\x85\u2028\u2029"))
 )
 _LIST_START = re.compile(r"(?:[-*+•‣▪◦●–—|#·]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
+_TURN = re.compile(r"[^\W\d_][\w.'’-]{0,20}(?: [^\W\d_][\w.'’-]{0,20}){0,3}:\s")  # somebody speaks
 _CJK = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uff01-\uff60]")
 _WIDTHS = range(40, 131)  # columns that texts are wrapped at
 _CJK_WIDTHS = range(15, 81)
-_PAIR_WIDTH = 55  # columns of the first line from which two lines alone count as wrapped
+_PAIR_WIDTH = 50  # columns of the first line from which two lines alone count as wrapped
 _SLACK = 3  # columns that a wrapped line may fall short
 _JOINABLE = 24  # a shorter line before a lower-case one is rather a label than a torn sentence
 
@@ -87,7 +88,7 @@ def _goes_on(text: str, line: _Line, after: _Line, wrapped: bool) -> bool:
     begin = after.start
     while text[begin].isspace():  # a line holds something
         begin += 1
-    if _LIST_START.match(text, begin):
+    if _LIST_START.match(text, begin) or (not wrapped and _TURN.match(text, begin)):
         return False
     unfinished = text[begin].islower() or text[line.end - 1] in ",、，"
     return wrapped or (line.end - line.start >= _JOINABLE and unfinished)
@@ -105,4 +106,4 @@ def _is_wrapped(text: str, lines: list[_Line]) -> bool:
     for line, after in pairwise(lines):
         words = text[after.start : after.end].lstrip("> \t").split(maxsplit=1)
         full += line.end - line.start + 1 + len(words[0] if words else "") > width - _SLACK
-    return full >= 0.85 * (len(lines) - 1) and (len(lines) > 2 or lengths[0] >= max(lengths[1], _PAIR_WIDTH))
+    return full >= 0.85 * (len(lines) - 1) and (len(lines) > 2 or lengths[0] >= _PAIR_WIDTH)

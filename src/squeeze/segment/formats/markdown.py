@@ -14,18 +14,29 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+_ENOUGH = 0.9  # more signs need not be sought
 _SAMPLE = 20_000  # characters that decide the format
 _SIGNS = re.compile(
     r"^(?:"
     r"(?P<fence> {0,3}(?:```|~~~))"
-    r"|(?P<heading> {0,3}#{1,6}[ \t]+[^\s#])"
+    r"|(?P<title> {0,3}#[ \t]+[^\s#])"
+    r"|(?P<heading> {0,3}#{2,6}[ \t]+[^\s#])"
     r"|(?P<list>[ \t>]{0,12}(?:[-*+]|\d{1,3}[.)])[ \t]+\S)"
     r"|(?P<table> {0,3}\|?[ \t]*:?-+:?[ \t]*\|[ \t|:-]*$)"
     r"|(?P<underline>={3,}[ \t]*$)"
-    r")|(?P<link>\]\((?:https?://|[/#.\w])[^\s()]*\))|(?P<bold>\*\*\w)",
+    r")|(?P<link>\]\((?:https?://|[/#.\w])[^\s()]*\))|(?P<bold>\*\*\w(?:[^*\n]{0,80}\w)?\*\*)",
     re.MULTILINE,
 )
-_WEIGHTS = {"fence": 0.9, "heading": 0.6, "list": 0.3, "table": 0.9, "underline": 0.4, "link": 0.5, "bold": 0.3}
+_WEIGHTS = {  # what one sign counts, and the most that several of a kind do; other formats use some of them as well
+    "fence": (0.9, 0.9),
+    "table": (0.9, 0.9),
+    "heading": (0.7, 0.8),
+    "title": (0.5, 0.6),
+    "link": (0.5, 0.7),
+    "list": (0.3, 0.6),
+    "bold": (0.3, 0.6),
+    "underline": (0.3, 0.5),
+}
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n){0,200}?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)\s*?(?=\S|\Z)")
 _KEY = re.compile(r"[\w.-]+[ \t]*:")
 _RESTARTS = 4  # times that reading starts anew behind a fence that nobody closed
@@ -39,9 +50,10 @@ class Markdown(Format):
         seen: dict[str, float] = {}
         for match in _SIGNS.finditer(text, 0, _SAMPLE):
             sign = match.lastgroup or ""
-            seen[sign] = min(0.9, seen.get(sign, 0.0) + _WEIGHTS[sign])
-            if seen[sign] >= 0.9:
-                return 0.9
+            weight, most = _WEIGHTS[sign]
+            seen[sign] = min(most, seen.get(sign, 0.0) + weight)
+            if seen[sign] >= _ENOUGH:
+                break
         return max(seen.values(), default=0.0)
 
     def blocks(self, text: str) -> list[Block]:
