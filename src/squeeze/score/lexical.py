@@ -11,7 +11,12 @@ from rank_bm25 import BM25Okapi
 from squeeze.errors import ConfigError
 from squeeze.score.base import Corpus, Scores
 from squeeze.score.salience import salience
-from squeeze.score.words import Terms
+from squeeze.score.words import FUNCTION_WORDS, Terms, terms_of
+
+_FUNCTION_TERMS = frozenset(term for word in FUNCTION_WORDS for term in terms_of(word))
+_FUNCTION_WEIGHT = 0.1
+"""What a function word counts for beside another word of the same rarity: enough to break ties and to answer a query
+that has no other words."""
 
 Counts = tuple[dict[str, float], float]
 """How often each word of the query occurs in a text, and the number of all words of the text."""
@@ -39,96 +44,120 @@ class _Counted(BM25Okapi):  # type: ignore[misc]
         return holders
 
     def _calc_idf(self, nd: dict[str, int]) -> None:
-        self.idf = {word: self._rarity(holders) for word, holders in nd.items()}
+        self.idf = {word: self._rarity(word, holders) for word, holders in nd.items()}
 
-    def _rarity(self, holders: int) -> float:
-        return math.log(1 + (self.corpus_size - holders + 0.5) / (holders + 0.5))
+    def _rarity(self, word: str, holders: int) -> float:
+        rarity = math.log(1 + (self.corpus_size - holders + 0.5) / (holders + 0.5))
+        return rarity * _FUNCTION_WEIGHT if word in _FUNCTION_TERMS else rarity
 
     def shares(self, query: Sequence[str]) -> Scores:
         """Scores as shares of what no text can exceed: every word of `query`, repeated without end."""
-        bound = math.fsum(self.idf.get(word, self._rarity(0)) for word in query) * (self.k1 + 1)
+        bound = math.fsum(self.idf.get(word) or self._rarity(word, 0) for word in query) * (self.k1 + 1)
         score: Scores = np.asarray(self.get_scores(query), dtype=np.float64) / bound
         return score
 
 
 class Bm25:
-    """Word matching in which a unit also answers for its title and its passage.
+    """Word matching in which a unit also answers for its title, its passage and its neighbours.
 
     With `share(text)` for the BM25 score of a text divided by the bound that the query sets, which is the sum over its
-    distinct words of `rarity * (k1 + 1)`, a unit scores
+    distinct terms of `rarity * (k1 + 1)`, a unit has the own score
 
         (share(unit with title, among units) + prior * share(passage with title, among passages)) / (1 + prior)
 
-    so that scores lie in [0, 1), are 0 where neither the unit nor its passage shares a word with the query, and mean
-    the same for every query: words that the text does not have at all lower them. A word's rarity is
-    `log(1 + (n - m + 0.5) / (m + 0.5))` for m of n texts, never negative. Repeated words of the query count once.
+    and then goes `neighbour` of the way up to the better of the units before and after it in its passage, if that is
+    higher: answers often stand beside the words of the question. Scores lie in [0, 1), are 0 where the passage and its
+    title share nothing with the query, and mean the same for every query: words that the text does not have lower
+    them. The rarity of a term that m of n texts have is `log(1 + (n - m + 0.5) / (m + 0.5))`, a tenth of it for
+    function words. Repeated words of the query count once. See `squeeze.score.words` for what a term is.
 
     Args:
-        k1: how slowly repeated words stop adding, above 0.
+        k1: how slowly repeated words stop adding, 0.01 to 100.
         b: how much long texts are held back, 0 to 1.
-        title: how often each word of the title counts in a unit, 0 or more.
-        prior: weight of the passage beside the unit, 0 or more.
+        title: how often each word of the title counts in a unit, 0 to 100.
+        prior: weight of the passage beside the unit, 0 to 100.
+        neighbour: share of the way up to the better neighbour, 0 to 1.
 
     Raises:
         ConfigError: an option is outside of its range.
     """
 
-    def __init__(self, *, k1: float = 1.2, b: float = 0.75, title: float = 1.0, prior: float = 0.5) -> None:
-        self.k1 = _within("k1", k1, 0.01, 1000)
+    def __init__(
+        self, *, k1: float = 2.0, b: float = 0.75, title: float = 1.0, prior: float = 0.5, neighbour: float = 0.3
+    ) -> None:
+        self.k1 = _within("k1", k1, 0.01, 100)
         self.b = _within("b", b, 0, 1)
-        self.title = _within("title", title, 0, 1000)
-        self.prior = _within("prior", prior, 0, 1000)
+        self.title = _within("title", title, 0, 100)
+        self.prior = _within("prior", prior, 0, 100)
+        self.neighbour = _within("neighbour", neighbour, 0, 1)
 
     def score(self, corpus: Corpus, query: str | None) -> Scores:
         """Scores of all units, (units,), each from 0 to 1; without a query their salience."""
         if query is None or not query.strip():
             return salience(corpus)
         table = Terms()
-        words = list(dict.fromkeys(table.of(query)))
-        if not words or not len(corpus):
+        terms = list(dict.fromkeys(table.of(query)))
+        if not terms or not len(corpus):
             return np.zeros(len(corpus))
-        vocabulary = frozenset(words)
+        vocabulary = frozenset(terms)
         titles = [_count(table.of(passage.title), vocabulary) for passage in corpus.passages]
         units = [_count(table.of(text), vocabulary) for text in corpus.texts]
         owners: list[int] = corpus.passage.tolist()
         titled = [_add(unit, titles[owner], self.title) for unit, owner in zip(units, owners, strict=True)]
-        score = _Counted(titled, self.k1, self.b).shares(words)
+        score = _Counted(titled, self.k1, self.b).shares(terms)
         if self.prior:
-            whole = titles
-            for unit, owner in zip(units, owners, strict=True):
-                whole[owner] = _add(whole[owner], unit, 1.0)
-            passages = _Counted(whole, self.k1, self.b).shares(words)
-            score = (score + self.prior * passages[corpus.passage]) / (1 + self.prior)
-        return _settle(score)
+            whole = _Counted(_wholes(titles, units, owners), self.k1, self.b).shares(terms)
+            score = (score + self.prior * whole[corpus.passage]) / (1 + self.prior)
+        return _settle(_raised(score, corpus, self.neighbour))
 
 
 def scores(units: list[str], query: str) -> list[float]:
-    """The `share` (see `Bm25`) of each of these texts, without titles or passages."""
+    """The `share` (see `Bm25`) of each of these texts, without titles, passages and neighbours."""
     table = Terms()
-    words = list(dict.fromkeys(table.of(query)))
-    if not words or not units:
+    terms = list(dict.fromkeys(table.of(query)))
+    if not terms or not units:
         return [0.0] * len(units)
-    vocabulary = frozenset(words)
-    counts = [_count(table.of(unit), vocabulary) for unit in units]
-    result: list[float] = _settle(_Counted(counts, Bm25().k1, Bm25().b).shares(words)).tolist()
+    plain = Bm25()
+    counts = [_count(table.of(unit), frozenset(terms)) for unit in units]
+    result: list[float] = _settle(_Counted(counts, plain.k1, plain.b).shares(terms)).tolist()
     return result
 
 
-def _count(words: Sequence[str], vocabulary: frozenset[str]) -> Counts:
+def _count(terms: Sequence[str], vocabulary: frozenset[str]) -> Counts:
     counts: dict[str, float] = {}
-    for word in words:
-        if word in vocabulary:
-            counts[word] = counts.get(word, 0.0) + 1.0
-    return counts, float(len(words))
+    for term in filter(vocabulary.__contains__, terms):
+        counts[term] = counts.get(term, 0.0) + 1.0
+    return counts, float(len(terms))
 
 
 def _add(one: Counts, other: Counts, weight: float) -> Counts:
     """The counts of both, those of `other` times `weight`."""
+    if not weight or not other[1]:
+        return one
     counts = dict(one[0])
-    if weight:
-        for word, count in other[0].items():
-            counts[word] = counts.get(word, 0.0) + weight * count
+    for term, count in other[0].items():
+        counts[term] = counts.get(term, 0.0) + weight * count
     return counts, one[1] + weight * other[1]
+
+
+def _wholes(titles: Sequence[Counts], units: Sequence[Counts], owners: Sequence[int]) -> list[Counts]:
+    """Counts of each passage: its title once, and all of its units."""
+    counts = [dict(title) for title, _ in titles]
+    lengths = [length for _, length in titles]
+    for (unit, length), owner in zip(units, owners, strict=True):
+        lengths[owner] += length
+        for term, count in unit.items():
+            counts[owner][term] = counts[owner].get(term, 0.0) + count
+    return list(zip(counts, lengths, strict=True))
+
+
+def _raised(score: Scores, corpus: Corpus, share: float) -> Scores:
+    """Scores of which each is `share` of the way up to the better of its neighbours in the passage."""
+    best = score.copy()
+    together = corpus.passage[1:] == corpus.passage[:-1]
+    best[1:] = np.maximum(best[1:], np.where(together, score[:-1], 0.0))
+    best[:-1] = np.maximum(best[:-1], np.where(together, score[1:], 0.0))
+    return score + share * (best - score)
 
 
 def _settle(score: Scores) -> Scores:
