@@ -157,17 +157,23 @@ def _roles(reserved: Sequence[int]) -> tuple[int, int, Sequence[int]]:
         if len(set(members)) < len(members):
             double = next(member for member, count in Counter(members).items() if count > 1)
             raise ConfigError(f"reserved id {double} is given twice; allowed: different ids")
-    elif len(reserved) and not 0 <= min(reserved) <= max(reserved) <= _TOP:
+    elif reserved and not 0 <= _bounds(reserved)[0] <= _bounds(reserved)[1] <= _TOP:
         raise InputError(f"reserved is {reserved!r}; {_ALLOWED}")
     if len(reserved) < 2:
         raise ConfigError(f"reserved holds {len(reserved)} ids; allowed: two delimiters and any number of meta-tokens")
     return int(reserved[0]), int(reserved[1]), reserved[2:]
 
 
+def _bounds(reserved: range) -> tuple[int, int]:
+    """The smallest and the largest member, without walking through a range that may be huge."""
+    return min(reserved[0], reserved[-1]), max(reserved[0], reserved[-1])
+
+
 def _among(values: Ints, reserved: Sequence[int]) -> Flags:
     """Which values are reserved."""
     if isinstance(reserved, range):  # perhaps a huge one: by its bounds
-        inside: Flags = (values >= min(reserved)) & (values <= max(reserved))
+        low, high = _bounds(reserved)
+        inside: Flags = (values >= low) & (values <= high)
         inside &= (values - reserved.start) % reserved.step == 0
         return inside
     return np.isin(values, np.array(list(reserved), dtype=np.int64))
