@@ -33,7 +33,9 @@ NEIGHBOURS = 4  # runs on each side that tell whether an unknown word stands amo
 MAX_WORD = 20
 PAD = 10  # what stands around a text: line feeds
 SPACE = 32
-_SLOT_BITS, _WORD_BITS = 16, 20
+_SLOT_BITS = 16
+WORD_SHIFT = np.uint32(14)
+BASE = UNIT * UNIT // 2  # what a word of prose costs whatever its letters are (then `factors` are smaller)
 _NO_IDS = 'the "estimate" counter has no token ids; use a tiktoken encoding name, "hf:" with a folder, or a tokenizer'
 _ODD = np.uint32(0x9E3779B1)
 
@@ -55,25 +57,28 @@ class Tables:
         joined: whether a class can continue a word, (256,) bool; a run of ASCII letters beside it is not a word.
         pairs: 64ths of a token for (class before, class), (65536,) uint8.
         contexts: tag in the high byte, 64ths of a token in the low one, per slot of a hashed context, (65536,) uint16.
-        words: whether the word of that hash is one token, (1048576,) bool.
-        factors: 64ths by which an unknown word counts, per eighths of its neighbours that are unknown, (9,) int64.
+        words: hash of a word that is one token in the slot of its high bits, else 0, (262144,) uint32.
+        factors: 64ths by which an unknown word counts, per `kind` and eighths of its neighbours that are unknown,
+            (3, 9) int64.
+        mix: pseudo-random value of each pair of classes, (65536,) uint32.
     """
 
     classes: NDArray[np.uint8]
     joined: NDArray[np.bool_]
     pairs: NDArray[np.uint8]
     contexts: NDArray[np.uint16]
-    words: NDArray[np.bool_]
+    words: NDArray[np.uint32]
     factors: Ints
     mix: NDArray[np.uint32]
 
 
 def unpack(arrays: Any) -> Tables:
-    """The tables of a mapping of arrays as the file holds them (classes up to U+1FFFF, words packed)."""
+    """The tables of a mapping of arrays as the file holds them (classes up to U+20000)."""
     classes = np.full(0x110000, arrays["classes"][-1], np.uint8)
     classes[: len(arrays["classes"])] = arrays["classes"]
     classes[0xD800:0xE000] = classes[0xFFFD]
-    words = np.unpackbits(arrays["words"]).astype(np.bool_)
+    words = np.zeros(1 << (32 - int(WORD_SHIFT)), np.uint32)
+    words[arrays["words"] >> WORD_SHIFT] = arrays["words"]
     joined = np.asarray(arrays["joined"], np.bool_)
     factors = np.asarray(arrays["factors"], np.int64)
     return Tables(classes, joined, arrays["pairs"], arrays["contexts"], words, factors, _random_words())
@@ -100,6 +105,13 @@ def code_points(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
 
 
+def running(values: NDArray[Any]) -> Ints:
+    """Sums of the values before each position, one longer than the values."""
+    sums = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
 def contexts(kinds: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
     """Per character the pair (class before, class) and the hash of the four classes around it."""
     padded = np.empty(len(kinds) + 3, np.uint32)
@@ -109,7 +121,9 @@ def contexts(kinds: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.u
     return two[1:-1].astype(np.uint16), ((two[:-2] << np.uint32(16)) | two[2:]) * _ODD
 
 
-def runs(kinds: NDArray[np.uint8], two: NDArray[np.uint16], t: Tables) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
+def runs(
+    kinds: NDArray[np.uint8], two: NDArray[np.uint16], t: Tables
+) -> tuple[Ints, Ints, NDArray[np.uint32], NDArray[np.bool_]]:
     """Start (its leading space included), end, hash of each run of ASCII letters, and whether it can be a word."""
     lower = kinds | np.uint8(32)
     edges = np.zeros(len(kinds) + 2, np.int8)
@@ -122,10 +136,21 @@ def runs(kinds: NDArray[np.uint8], two: NDArray[np.uint16], t: Tables) -> tuple[
     spaced = before == SPACE
     first = (np.where(spaced, SPACE, 0).astype(np.int64) << 8) | kinds[start]
     mixed = t.mix[two]
-    sums = np.concatenate([[0], np.cumsum(mixed, dtype=np.int64)])
-    code = (sums[end] - sums[start] - mixed[start] + t.mix[first]).astype(np.uint32) * _ODD
+    sums = running(mixed)
+    code = (sums[end] - sums[start] - mixed[start] + t.mix[first]).astype(np.uint32)
     whole = (end - start <= MAX_WORD) & ~t.joined[before] & ~t.joined[around[end + 1]]
-    return start - spaced, end, (code >> np.uint32(32 - _WORD_BITS)).astype(np.int64), whole
+    return start - spaced, end, code, whole
+
+
+def is_known(code: NDArray[np.uint32], whole: NDArray[np.bool_], t: Tables) -> NDArray[np.bool_]:
+    """Whether each run is a word that is one token."""
+    known: NDArray[np.bool_] = whole & (t.words[code >> WORD_SHIFT] == code)
+    return known
+
+
+def kind(kinds: NDArray[np.uint8], start: Ints, whole: NDArray[np.bool_]) -> Ints:
+    """0 for a run inside of markup or an identifier, 1 for one after a space, 2 for a piece of a longer word."""
+    return np.where(whole, (kinds[start] == SPACE).astype(np.int64), 2)
 
 
 def character_units(two: NDArray[np.uint16], hashed: NDArray[np.uint32], t: Tables) -> Ints:
@@ -135,15 +160,20 @@ def character_units(two: NDArray[np.uint16], hashed: NDArray[np.uint32], t: Tabl
     return np.where((entry >> np.uint16(8)) == tag, entry & np.uint16(255), t.pairs[two]).astype(np.int64)
 
 
-def neighbour_share(unknown: NDArray[np.bool_], owner: Ints) -> Ints:
-    """Eighths of the runs near each run, in the same text, that are unknown (4 where there is none)."""
-    near, bad = np.zeros(len(unknown), np.int64), np.zeros(len(unknown), np.int64)
-    for gap in range(1, NEIGHBOURS + 1):
-        same = owner[gap:] == owner[:-gap]
-        near[gap:] += same
-        near[:-gap] += same
-        bad[gap:] += same & unknown[:-gap]
-        bad[:-gap] += same & unknown[gap:]
+def neighbour_share(unknown: NDArray[np.bool_], owner: Ints, edge: Ints) -> Ints:
+    """Eighths of the runs near each run, in the same text, that are unknown (4 where there is none).
+
+    Args:
+        unknown: per run.
+        owner: index of its text, per run, ascending.
+        edge: first run of each text, and the number of runs.
+    """
+    here = np.arange(len(unknown))
+    low = np.maximum(here - NEIGHBOURS, edge[owner])
+    high = np.minimum(here + NEIGHBOURS + 1, edge[owner + 1])
+    near = high - low - 1
+    sums = running(unknown)
+    bad = sums[high] - sums[low] - unknown
     return np.where(near > 0, (16 * bad + near) // np.maximum(2 * near, 1), 4)
 
 
@@ -152,19 +182,20 @@ def units(texts: Sequence[str], t: Tables) -> Ints:
     kinds = t.classes[code_points("\n\n".join(texts))]
     two, hashed = contexts(kinds)
     value = character_units(two, hashed, t) * UNIT
-    sums = np.concatenate([[0], np.cumsum(value)])
+    sums = running(value)
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 2) - 2
     begins = np.concatenate([[0], ends[:-1] + 2])
     total = sums[ends] - sums[begins]
     start, end, code, whole = runs(kinds, two, t)
     if not len(start):
         return np.asarray(total, np.int64)
-    known = t.words[code] & whole
+    known = is_known(code, whole, t)
     owner = np.searchsorted(ends, start, side="right")
-    cost = sums[end] - sums[start]
-    scaled = cost // UNIT * t.factors[neighbour_share(~known, owner)]
-    change = np.concatenate([[0], np.cumsum(np.where(known, UNIT * UNIT, scaled) - cost)])
     edge = np.searchsorted(owner, np.arange(len(texts) + 1))
+    cost = sums[end] - sums[start]
+    which = kind(kinds, start, whole)
+    scaled = cost // UNIT * t.factors[which, neighbour_share(~known, owner, edge)] + (which > 0) * BASE
+    change = running(np.where(known, UNIT * UNIT, scaled) - cost)
     return np.asarray(total + change[edge[1:]] - change[edge[:-1]], np.int64)
 
 

@@ -7,9 +7,7 @@ name alone (the vocabulary is read again when it is first used).
 
 from __future__ import annotations
 
-import operator
 import os
-import re
 import sys
 import threading
 from collections import OrderedDict
@@ -18,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from squeeze.counters import FunctionCounter, HuggingFaceCounter, SlowCounter, TiktokenCounter, quiet
 from squeeze.errors import ConfigError, InputError, SqueezeError, nearest, need
 from squeeze.estimate import Estimate
 
 __all__ = ["Estimate", "Tokenizer", "count_many", "load_tokenizer"]
 
 _T = TypeVar("_T")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODINGS = ("gpt2", "r50k_base", "p50k_base", "p50k_edit", "cl100k_base", "o200k_base", "o200k_harmony")
 _ALLOWED = (
     'allowed: "estimate", a tiktoken encoding name such as "cl100k_base", "hf:" with a folder or hub name, a tiktoken, '
@@ -58,11 +56,6 @@ def count_many(tokenizer: Tokenizer, texts: Sequence[str]) -> list[int]:
     return list(together(texts)) if callable(together) else [tokenizer.count(text) for text in texts]
 
 
-def _plain(text: str) -> str:
-    """The text with each lone surrogate replaced one for one, since no vocabulary can spell them."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
 def _in_time(what: str, load: Callable[[], _T]) -> _T:
     """What `load` returns, or a `ConfigError` when it takes longer than `_WAIT` (a network that swallows packets)."""
     box: list[_T] = []
@@ -84,121 +77,6 @@ def _in_time(what: str, load: Callable[[], _T]) -> _T:
     return box[0]
 
 
-class _Lazy:
-    """A counter around a vocabulary that is read on first use after unpickling.
-
-    Args:
-        name: what it is called, and from which `source` can be read again.
-        source: reads the vocabulary; None where only the value itself can be pickled.
-        value: the vocabulary, if it is there already.
-    """
-
-    def __init__(self, name: str, source: Callable[[], Any] | None, value: Any = None) -> None:
-        self.name = name
-        self._source = source
-        self._value = value
-        self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"<tokenizer {self.name}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"name": self.name, "source": self._source, "value": None if self._source else self._value}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        _Lazy.__init__(self, state["name"], state["source"], state["value"])
-
-    @property
-    def vocabulary(self) -> Any:
-        """The wrapped object."""
-        if self._value is None and self._source is not None:
-            with self._lock:
-                if self._value is None:
-                    self._value = self._source()
-        return self._value
-
-    def count(self, text: str) -> int:
-        """Tokens of the text."""
-        return len(self.encode(text))
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of the text."""
-        raise NotImplementedError
-
-
-class _Tiktoken(_Lazy):
-    """A tiktoken encoding."""
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of the text, special-token text taken as text."""
-        return list(self.vocabulary.encode_ordinary(_plain(text)))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids."""
-        return str(self.vocabulary.decode(list(ids), errors="replace"))
-
-
-class _HuggingFace(_Lazy):
-    """A private copy of a `tokenizers.Tokenizer` that neither truncates, pads nor matches special tokens."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        source = self._source or partial(_from_json, self.name, self._value.to_str())
-        return {"name": self.name, "source": source, "value": None}
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of the text, without what the post-processor would add."""
-        return list(self.vocabulary.encode(_plain(text), add_special_tokens=False).ids)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids."""
-        return str(self.vocabulary.decode(list(ids), skip_special_tokens=False))
-
-
-class _Slow(_Lazy):
-    """A transformers tokenizer that has no fast counterpart."""
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of the text, special-token text split like any other."""
-        return list(self.vocabulary.encode(_plain(text), add_special_tokens=False, split_special_tokens=True))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids."""
-        return str(self.vocabulary.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False))
-
-
-class _Function:
-    """A counter around a function."""
-
-    def __init__(self, function: Callable[[str], Any]) -> None:
-        self.function = function
-        self.name = str(getattr(function, "__qualname__", "") or type(function).__name__)
-
-    def count(self, text: str) -> int:
-        """What the function says.
-
-        Raises:
-            ConfigError: it returned something else than an integer from 0 on.
-        """
-        found = self.function(_plain(text))
-        try:
-            number = -1 if isinstance(found, bool) else operator.index(found)
-        except TypeError:
-            number = -1
-        if number < 0:
-            raise ConfigError(
-                f"the token counter {self.name} returned {found!r}; allowed: an integer from 0 on. Return a count of tokens"
-            )
-        return number
-
-    def encode(self, text: str) -> list[int]:
-        """Raises `ConfigError`: a function has no ids."""
-        raise ConfigError(f"the token counter {self.name} has no token ids; use a tokenizer with encode and decode")
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Raises `ConfigError`: a function has no ids."""
-        raise ConfigError(f"the token counter {self.name} has no token ids; use a tokenizer with encode and decode")
-
-
 def _tiktoken_encoding(name: str) -> Any:
     """The named encoding, from tiktoken's cache or the network."""
     tiktoken = need("tiktoken", extra="tokens")
@@ -207,30 +85,9 @@ def _tiktoken_encoding(name: str) -> Any:
     except Exception as error:  # tiktoken hands through what requests, the file system or its hash check raise
         raise ConfigError(
             f"the vocabulary of the tiktoken encoding {name!r} is neither cached nor reachable "
-            f"({type(error).__name__}: {error}); load it once with network access, or set TIKTOKEN_CACHE_DIR to a folder "
-            'that holds it, or use "estimate"'
+            f"({type(error).__name__}: {error}); load it once with network access, or set TIKTOKEN_CACHE_DIR to a "
+            'folder that holds it, or use "estimate"'
         ) from error
-
-
-def _quiet(tokenizer: Any, name: str) -> Any:
-    """A copy without truncation and padding, to which special-token text is plain text."""
-    try:
-        copy = need("tokenizers", extra="tokens").Tokenizer.from_str(tokenizer.to_str())
-    except SqueezeError:
-        raise
-    except Exception as error:  # the library raises bare Exception for parts written in Python
-        raise ConfigError(
-            f"the tokenizer {name} cannot be copied ({error}); pass a function that counts with it: "
-            "lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)"
-        ) from error
-    copy.no_truncation()
-    copy.no_padding()
-    copy.encode_special_tokens = True
-    return copy
-
-
-def _from_json(name: str, text: str) -> Any:
-    return _quiet(need("tokenizers", extra="tokens").Tokenizer.from_str(text), name)
 
 
 def _hugging_face_file(place: str) -> Any:
@@ -253,7 +110,7 @@ def _hugging_face_file(place: str) -> Any:
             "it is no folder here, and not cached or reachable on the hub",
         )
     try:
-        return _quiet(_in_time(f"hf:{place}", load), f"hf:{place}")
+        return quiet(_in_time(f"hf:{place}", load), f"hf:{place}")
     except SqueezeError:
         raise
     except Exception as error:  # the library raises bare Exception for bad files, the hub client many kinds
@@ -280,10 +137,10 @@ def _named(name: str) -> Tokenizer:
         return Estimate()
     if name.startswith("hf:") and len(name) > 3:
         source = partial(_hugging_face_file, name[3:])
-        return _HuggingFace(name, source, source())
+        return HuggingFaceCounter(name, source, source())
     if name in _encoding_names():
         source = partial(_tiktoken_encoding, name)
-        return _Tiktoken(name, source, source())
+        return TiktokenCounter(name, source, source())
     raise ConfigError(
         f"unknown tokenizer {name!r}; {nearest(name, ['estimate', 'hf:FOLDER', *_encoding_names()])} "
         "Also allowed: tokenizer objects and functions str -> int"
@@ -298,15 +155,15 @@ def _of_library(spec: Any, module: str, *classes: str) -> bool:
 
 
 def _wrapped(spec: Any) -> Tokenizer:
-    """A counter around an object of tokenizers or transformers; the last few are kept, for copying one takes a second."""
+    """A counter around an object of tokenizers or transformers; the last few are kept, as copying one takes a while."""
     inner = getattr(spec, "backend_tokenizer", None) or getattr(spec, "_tokenizer", None) or spec
     name = str(getattr(spec, "name_or_path", "") or f"{type(spec).__module__.split('.')[0]}.{type(spec).__name__}")
     if not hasattr(inner, "to_str"):
-        return _Slow(name, None, spec)
+        return SlowCounter(name, None, spec)
     key = (id(inner), inner.get_vocab_size())
     with _GUARD:
         if key not in _OBJECTS:  # holding `inner` keeps its id from being used again
-            _OBJECTS[key] = (inner, _HuggingFace(name, None, _quiet(inner, name)))
+            _OBJECTS[key] = (inner, HuggingFaceCounter(name, None, quiet(inner, name)))
         _OBJECTS.move_to_end(key)
         while len(_OBJECTS) > _KEPT_OBJECTS:
             _OBJECTS.popitem(last=False)
@@ -317,8 +174,8 @@ def load_tokenizer(spec: Any = "estimate") -> Tokenizer:
     """The counter that `spec` stands for; the same one for the same name.
 
     Args:
-        spec: `"estimate"`, a tiktoken encoding name, `"hf:"` with a folder or hub name, an object of tiktoken, tokenizers
-            or transformers, an object that is a `Tokenizer` already, or a function `str -> int`.
+        spec: `"estimate"`, a tiktoken encoding name, `"hf:"` with a folder or hub name, an object of tiktoken,
+            tokenizers or transformers, an object that is a `Tokenizer` already, or a function `str -> int`.
 
     Raises:
         ConfigError: a name that nothing carries, or a vocabulary that is neither cached nor reachable.
@@ -333,7 +190,7 @@ def load_tokenizer(spec: Any = "estimate") -> Tokenizer:
                 _NAMED[spec] = _named(spec)
             return _NAMED[spec]
     if _of_library(spec, "tiktoken", "Encoding"):
-        return _Tiktoken(str(spec.name), None, spec)
+        return TiktokenCounter(str(spec.name), None, spec)
     if _of_library(spec, "tokenizers", "Tokenizer") or _of_library(spec, "tokenizers.implementations", "BaseTokenizer"):
         return _wrapped(spec)
     if _of_library(spec, "transformers.tokenization_utils_base", "PreTrainedTokenizerBase"):
@@ -341,5 +198,5 @@ def load_tokenizer(spec: Any = "estimate") -> Tokenizer:
     if isinstance(spec, Tokenizer) and not isinstance(spec, type):
         return spec
     if callable(spec) and not isinstance(spec, type):
-        return _Function(spec)
+        return FunctionCounter(spec)
     raise InputError(f"a tokenizer cannot be {spec!r} ({type(spec).__name__}); {_ALLOWED}")
