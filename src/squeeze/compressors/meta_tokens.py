@@ -15,26 +15,64 @@ Two forms that the paper does not have carry inputs that hold reserved ids thems
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from squeeze.coding.repeats import Ints
+from squeeze.base import Coded, Lossless
+from squeeze.coding.ids import ALLOWED, TOP, among, bounds, draw, plain_ids
 from squeeze.coding.select import select
 from squeeze.coding.swap import by_first_use, expand, swap
+from squeeze.coding.tagged import WithMarkers, code, restore
 from squeeze.errors import ConfigError, CorruptError, InputError
+from squeeze.registry import register
 
-Flags = npt.NDArray[np.bool_]
-
-_TOP = 2**63 - 1
-_ALLOWED = "allowed: whole numbers from 0 to 2**63 - 1"
 _SHORTEST = 2  # ids of the shortest phrase
 _FEWEST = 2  # uses of the rarest one
+
+
+@register("meta_tokens")
+class MetaTokens(Lossless):
+    """Repeated phrases said once in a dictionary of meta-tokens, for a model that was tuned to read it.
+
+    The text form of the same coding: meta-tokens are strings that the model's tokenizer knows as special tokens, and
+    each counts as one token. A model that was not tuned should get `lossless` instead, which explains itself.
+    """
+
+    def __init__(self, *, tokenizer: Any = "estimate", markers: Sequence[str] | None = None, seed: int = 0) -> None:
+        """Takes the special tokens of the tuned model.
+
+        Args:
+            tokenizer: what counts the text between meta-tokens.
+            markers: special tokens of the form `<…>`: the one that opens the dictionary, the one that closes it, the
+                meta-tokens; None: `<Dict>`, `</Dict>`, `<M0>` to `<M999>`.
+            seed: which meta-tokens are drawn.
+        """
+        super().__init__(tokenizer=tokenizer)
+        self.markers = ("<Dict>", "</Dict>", *(f"<M{at}>" for at in range(1000))) if markers is None else tuple(markers)
+        self.seed = seed
+        self.tokenizer = self._counter = WithMarkers(self.tokenizer, self.markers)
+
+    @classmethod
+    def example(cls) -> Self:
+        """An instance with its defaults."""
+        return cls()
+
+    def encode(self, texts: Sequence[str]) -> Coded:
+        """The dictionary as header, the texts with meta-tokens in them as bodies."""
+        header, bodies, used = code(texts, self._counter, self.markers, self.seed)
+        return Coded(header, bodies, {"markers": used} if used else {})
+
+    @classmethod
+    def decode(cls, coded: Coded) -> tuple[str, ...]:
+        """The texts that `encode` was given.
+
+        Raises:
+            CorruptError: it does not decode.
+        """
+        return restore(coded.header, coded.bodies, coded.data.get("markers", []))
 
 
 def encode(ids: Iterable[int], *, reserved: Sequence[int], seed: int = 0) -> list[int]:
@@ -54,10 +92,10 @@ def encode(ids: Iterable[int], *, reserved: Sequence[int], seed: int = 0) -> lis
         InputError: an id is not a whole number in the allowed range.
         ConfigError: fewer than two reserved ids, or one of them twice.
     """
-    tokens = _plain(ids, "id")
+    tokens = plain_ids(ids, "id")
     values = np.array(tokens, dtype=np.int64)
     opening, closing, pool = _roles(reserved)
-    foreign = _among(values, reserved)
+    foreign = among(values, reserved)
     if foreign.any():
         taken = set(values[foreign].tolist())
         values[foreign] = -1 - np.arange(int(foreign.sum()))  # no id is negative: these never repeat
@@ -68,7 +106,7 @@ def encode(ids: Iterable[int], *, reserved: Sequence[int], seed: int = 0) -> lis
     phrases = by_first_use(select(values, limit=len(pool) - len(taken - {opening, closing})))
     if len(tokens) - sum(phrase.saving for phrase in phrases) + frame >= len(plain):
         return plain
-    markers = _draw(pool, len(phrases), taken, seed)
+    markers = [int(marker) for marker in draw(pool, len(phrases), taken, seed)]
     for marker, phrase in zip(markers, phrases, strict=True):
         head.append(marker)
         head.extend(tokens[phrase.starts[0] : phrase.starts[0] + phrase.length])
@@ -88,7 +126,7 @@ def decode(ids: Iterable[int], *, reserved: Sequence[int]) -> list[int]:
         InputError: an id is not a whole number in the allowed range.
         ConfigError: fewer than two reserved ids, or one of them twice.
     """
-    tokens = _plain(ids, "coded id")
+    tokens = plain_ids(ids, "coded id")
     opening, closing, _ = _roles(reserved)
     if tokens[:1] != [opening]:
         _no_strangers(tokens, 0, reserved, ())
@@ -113,7 +151,7 @@ def decode(ids: Iterable[int], *, reserved: Sequence[int]) -> list[int]:
 
 def _entries(dictionary: list[int], reserved: Sequence[int]) -> dict[int, list[int]]:
     """Meta-token -> ids, of what stands between the delimiters."""
-    heads = np.flatnonzero(_among(np.array(dictionary, dtype=np.int64), reserved)).tolist()
+    heads = np.flatnonzero(among(np.array(dictionary, dtype=np.int64), reserved)).tolist()
     if heads[:1] != [0]:
         raise CorruptError("the dictionary does not begin with a meta-token")
     entries: dict[int, list[int]] = {}
@@ -129,73 +167,20 @@ def _entries(dictionary: list[int], reserved: Sequence[int]) -> dict[int, list[i
 
 def _no_strangers(tokens: list[int], offset: int, reserved: Sequence[int], known: Collection[int]) -> None:
     """Nothing, if every reserved id among the tokens is known."""
-    for at in np.flatnonzero(_among(np.array(tokens, dtype=np.int64), reserved)).tolist():
+    for at in np.flatnonzero(among(np.array(tokens, dtype=np.int64), reserved)).tolist():
         if tokens[at] not in known:
             raise CorruptError(f"reserved id {tokens[at]} at position {offset + at} has no entry in the dictionary")
-
-
-def _draw(pool: Sequence[int], count: int, taken: Collection[int], seed: int) -> list[int]:
-    """Members of the pool that are not taken, each as likely as any other, none twice."""
-    chance = random.Random(seed)  # `random()` draws the same on every version; `sample` does not promise to
-    moved: dict[int, int] = {}  # a shuffle of which only the first places are made, so that the pool may be huge
-    drawn: list[int] = []
-    at = 0
-    while len(drawn) < count:
-        other = at + int(chance.random() * (len(pool) - at))
-        member = int(pool[moved.get(other, other)])
-        moved[other] = moved.get(at, at)
-        at += 1
-        if member not in taken:
-            drawn.append(member)
-    return drawn
 
 
 def _roles(reserved: Sequence[int]) -> tuple[int, int, Sequence[int]]:
     """The opening delimiter, the closing one, the pool of meta-tokens."""
     if not isinstance(reserved, range):
-        members = _plain(reserved, "reserved id")
+        members = plain_ids(reserved, "reserved id")
         if len(set(members)) < len(members):
             double = next(member for member, count in Counter(members).items() if count > 1)
             raise ConfigError(f"reserved id {double} is given twice; allowed: different ids")
-    elif reserved and not 0 <= _bounds(reserved)[0] <= _bounds(reserved)[1] <= _TOP:
-        raise InputError(f"reserved is {reserved!r}; {_ALLOWED}")
+    elif reserved and not 0 <= bounds(reserved)[0] <= bounds(reserved)[1] <= TOP:
+        raise InputError(f"reserved is {reserved!r}; {ALLOWED}")
     if len(reserved) < 2:
         raise ConfigError(f"reserved holds {len(reserved)} ids; allowed: two delimiters and any number of meta-tokens")
     return int(reserved[0]), int(reserved[1]), reserved[2:]
-
-
-def _bounds(reserved: range) -> tuple[int, int]:
-    """The smallest and the largest member, without walking through a range that may be huge."""
-    return min(reserved[0], reserved[-1]), max(reserved[0], reserved[-1])
-
-
-def _among(values: Ints, reserved: Sequence[int]) -> Flags:
-    """Which values are reserved."""
-    if isinstance(reserved, range):  # perhaps a huge one: by its bounds
-        low, high = _bounds(reserved)
-        inside: Flags = (values >= low) & (values <= high)
-        inside &= (values - reserved.start) % reserved.step == 0
-        return inside
-    return np.isin(values, np.array(list(reserved), dtype=np.int64))
-
-
-def _plain(ids: Iterable[int], what: str) -> list[int]:
-    """The ids as plain ints (of a list, an array or a tensor).
-
-    Raises:
-        InputError: one of them is no whole number from 0 to 2**63 - 1; it is named with its position.
-    """
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"{what}s are {type(ids).__name__}; allowed: a sequence of whole numbers")
-    tokens: list[Any] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    if not isinstance(tokens, list):
-        raise InputError(f"{what}s are a single {type(tokens).__name__}; allowed: a sequence of whole numbers")
-    if set(map(type, tokens)) - {int}:
-        for at, token in enumerate(tokens):
-            if isinstance(token, bool) or not isinstance(token, Integral):
-                raise InputError(f"{what} {token!r} at position {at} is {type(token).__name__}; {_ALLOWED}")
-        tokens = [int(token) for token in tokens]
-    if tokens and not 0 <= min(tokens) <= max(tokens) <= _TOP:
-        at = next(at for at, token in enumerate(tokens) if not 0 <= token <= _TOP)
-        raise InputError(f"{what} {tokens[at]} at position {at} is out of range; {_ALLOWED}")
-    return tokens
