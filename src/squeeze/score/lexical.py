@@ -19,7 +19,7 @@ _FUNCTION_WEIGHT = 0.1
 that has no other words."""
 
 Counts = tuple[dict[str, float], float]
-"""How often each word of the query occurs in a text, and the number of all words of the text."""
+"""How often each term of the query occurs in a text, and the length of the text in characters."""
 
 
 class _Counted(BM25Okapi):  # type: ignore[misc]
@@ -83,7 +83,7 @@ class Bm25:
     """
 
     def __init__(
-        self, *, k1: float = 2.0, b: float = 0.75, title: float = 1.0, prior: float = 0.5, neighbour: float = 0.3
+        self, *, k1: float = 1.5, b: float = 0.75, title: float = 1.0, prior: float = 0.5, neighbour: float = 0.3
     ) -> None:
         self.k1 = _within("k1", k1, 0.01, 100)
         self.b = _within("b", b, 0, 1)
@@ -95,13 +95,12 @@ class Bm25:
         """Scores of all units, (units,), each from 0 to 1; without a query their salience."""
         if query is None or not query.strip():
             return salience(corpus)
-        table = Terms()
-        terms = list(dict.fromkeys(table.of(query)))
+        terms = list(dict.fromkeys(Terms().of(query)))
         if not terms or not len(corpus):
             return np.zeros(len(corpus))
-        vocabulary = frozenset(terms)
-        titles = [_count(table.of(passage.title), vocabulary) for passage in corpus.passages]
-        units = [_count(table.of(text), vocabulary) for text in corpus.texts]
+        table = Terms(frozenset(terms))
+        titles = [_count(passage.title, table) for passage in corpus.passages]
+        units = [_count(text, table) for text in corpus.texts]
         owners: list[int] = corpus.passage.tolist()
         titled = [_add(unit, titles[owner], self.title) for unit, owner in zip(units, owners, strict=True)]
         score = _Counted(titled, self.k1, self.b).shares(terms)
@@ -113,21 +112,20 @@ class Bm25:
 
 def scores(units: list[str], query: str) -> list[float]:
     """The `share` (see `Bm25`) of each of these texts, without titles, passages and neighbours."""
-    table = Terms()
-    terms = list(dict.fromkeys(table.of(query)))
+    terms = list(dict.fromkeys(Terms().of(query)))
     if not terms or not units:
         return [0.0] * len(units)
-    plain = Bm25()
-    counts = [_count(table.of(unit), frozenset(terms)) for unit in units]
+    plain, table = Bm25(), Terms(frozenset(terms))
+    counts = [_count(unit, table) for unit in units]
     result: list[float] = _settle(_Counted(counts, plain.k1, plain.b).shares(terms)).tolist()
     return result
 
 
-def _count(terms: Sequence[str], vocabulary: frozenset[str]) -> Counts:
+def _count(text: str, table: Terms) -> Counts:
     counts: dict[str, float] = {}
-    for term in filter(vocabulary.__contains__, terms):
+    for term in table.of(text):
         counts[term] = counts.get(term, 0.0) + 1.0
-    return counts, float(len(terms))
+    return counts, float(len(text))
 
 
 def _add(one: Counts, other: Counts, weight: float) -> Counts:

@@ -59,7 +59,8 @@ def terms_of(word: str) -> tuple[str, ...]:
     run of a script without spaces as its pairs of characters; a Korean word as itself and its pairs.
     """
     if word.isascii() and word.isalpha() and (word.islower() or word.istitle()):
-        return _spelled(word.lower())
+        plain = word.lower()
+        return (plain, plain[:_STEM] + "*") if len(plain) > 3 else (plain,)
     if _NUMBER.fullmatch(word):
         return (word.replace(",", ""),)
     pieces = _PIECES.findall(word)
@@ -95,10 +96,21 @@ def _spelled(word: str) -> tuple[str, ...]:
 
 
 class Terms(dict[str, tuple[str, ...]]):
-    """Terms of words, worked out once per word. Make one per call, so that none grows without bound."""
+    """Terms of words, worked out once per word. Make one per call, so that none grows without bound.
+
+    Args:
+        wanted: when given, only these terms count and all others are passed over.
+    """
+
+    def __init__(self, wanted: frozenset[str] | None = None) -> None:
+        super().__init__()
+        self._wanted = wanted
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        terms = self[word] = terms_of(word)
+        terms = terms_of(word)
+        if self._wanted is not None:
+            terms = tuple(filter(self._wanted.__contains__, terms))
+        self[word] = terms
         return terms
 
     def of(self, text: str) -> list[str]:
