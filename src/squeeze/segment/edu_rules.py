@@ -12,11 +12,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-import regex
+from squeeze.segment.graphemes import is_break
 
 _SAMPLE = 4000  # characters that decide the language
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
-_CLUSTER = regex.compile(r"\X")
 _WORD = re.compile(r"\w+")
 
 # The most frequent function words; shared ones ("de", "la") count for each of their languages.
@@ -89,9 +88,57 @@ _ZH_OPEN = (
     "|並|雖|儘管|當|然後|於是|從而|同時|不過|後來|則"
 )
 
+_WORD_END = r"(?![\w\u0900-\u0963])"  # vowel signs are no \w
 _MARK_THEN_SPACE = r"[;:؛—–](?=\s)"
 _BRACKETED = r"\s(?=\([^()\n]{16,400}\))|\)(?=[,;:]?\s)"
 _MIN_CHARS = {"zh": 6, "ja": 6, "th": 10, "ko": 6}
+
+
+# Words that open a clause which hangs on another: anywhere, and (the second table) only inside a sentence.
+_HANGS = {
+    "de": "weil obwohl obgleich während wenn als nachdem bevor ehe bis seit sobald solange falls sofern damit indem um "
+    "ohne anstatt",
+    "fr": "parce puisque quand lorsque lorsqu' si s'il comme quoique quoiqu' tandis afin pour avant après sans",
+    "es": "porque aunque mientras cuando si como para antes después sin",
+    "it": "perché poiché mentre quando se come affinché prima dopo senza",
+    "pt": "porque embora enquanto quando se como para antes depois sem",
+    "nl": "omdat doordat hoewel terwijl toen wanneer als indien voordat nadat totdat zodra om zonder",
+    "ru": "если когда пока хотя чтобы поскольку",
+    "ar": "لأن لأنه لأنها بينما عندما إذا رغم",
+    "hi": "क्योंकि जब जबकि अगर यदि ताकि",
+    "zh": "因为 由于 虽然 如果 即使 尽管 当 因為 由於 雖然 儘管 當",
+    "th": "เพราะ เมื่อ ถ้า หาก เนื่องจาก แม้ ขณะที่ ในขณะที่ หลังจาก ก่อนที่ เพื่อ",
+}
+_HANGS_INSIDE = {
+    "de": "da dass daß ob sodass wobei wodurch weshalb worauf wo die der das den dem deren dessen denen welche welcher "
+    "welches sondern denn",
+    "fr": "dont où qui que qu' laquelle lequel lesquels lesquelles car",
+    "es": "que quien quienes cuyo cuya cual donde pues sino",
+    "it": "che cui quale quali dove",
+    "pt": "que quem cujo cuja qual onde pois",
+    "nl": "die dat waar waarbij waarin waardoor wie zodat want",
+    "ru": "что который которая которое которые которого которой которых которым которую где куда откуда потому так как",
+    "ar": "حيث الذي التي الذين مما حتى",
+    "hi": "कि जो जिस जिसे जिसमें जिसके जिसकी जिससे जिन जिनके",
+    "zh": "因此 所以 从而 從而",
+    "th": "ซึ่ง โดย จึง จนกระทั่ง",
+}
+_LEADS = {  # endings of a clause that hangs on the next one
+    "ja": "ので|から|けど|けれど|けれども|ば|たら|なら|ため|ために|のに|ながら|つつ|ものの|が",
+    "ko": "지만|는데|은데|면서|므로|니까|려고|도록|아서|어서|여서|해서|자마자|면",
+}
+
+
+def hanging_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str] | None]:
+    """What a clause opens with that hangs on another, the same inside a sentence, and what it ends with."""
+    end = "" if language in ("zh", "th") else _WORD_END
+    patterns = []
+    for words in (_HANGS.get(language, ""), f"{_HANGS.get(language, '')} {_HANGS_INSIDE.get(language, '')}"):
+        # an elided vowel is followed by its word at once
+        options = [word if word.endswith("'") else word + end for word in words.split()]
+        patterns.append(re.compile("|".join([r"[(\[（【]", *options]), re.IGNORECASE))
+    leads = re.compile(rf"(?:{_LEADS[language]})[、，,]?\s*\Z") if language in _LEADS else None
+    return patterns[0], patterns[1], leads
 
 
 def language_of(text: str) -> str:
@@ -128,7 +175,7 @@ def _pattern(language: str) -> re.Pattern[str]:
         return re.compile(rf"[ ](?={_TH_OPEN})|[;:](?=\s)")
     if language not in _AFTER_COMMA:
         return re.compile(rf"{_MARK_THEN_SPACE}|{_BRACKETED}")
-    parts = [_MARK_THEN_SPACE, rf"[,،](?=\s(?:{_AFTER_COMMA[language].replace(' ', '|')})\b)", _BRACKETED]
+    parts = [_MARK_THEN_SPACE, rf"[,،](?=\s(?:{_AFTER_COMMA[language].replace(' ', '|')}){_WORD_END})", _BRACKETED]
     if language == "ar":  # the conjunction is written as part of the word that follows
         parts.append(r"[,،](?=\sو)")
     if _ALONE[language]:
@@ -179,11 +226,3 @@ def skip_space(text: str, offset: int, end: int) -> int:
     while offset < end and text[offset].isspace():
         offset += 1
     return offset
-
-
-def is_break(text: str, offset: int) -> bool:
-    """Whether no grapheme cluster is cut at an offset behind white space, punctuation or before a bracket."""
-    if not 0 < offset < len(text):
-        return True
-    match = _CLUSTER.match(text, offset - 1)
-    return match is None or match.end() == offset

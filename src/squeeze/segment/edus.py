@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
 
+from squeeze.segment.edu_model import LearnedCutter
 from squeeze.segment.edu_rules import RuleCutter, language_of
 from squeeze.segment.sentences import sentence_spans
 
@@ -48,5 +49,6 @@ def cut_sentences(
 
 
 def cutter_for(text: str) -> Cutter:
-    """The cutter for the language of the text."""
-    return RuleCutter(language_of(text))
+    """The cutter for the language of the text: learned for English, rules for every other."""
+    language = language_of(text)
+    return LearnedCutter() if language == "en" else RuleCutter(language)
