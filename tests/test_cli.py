@@ -284,6 +284,12 @@ class TestMethods:
         edu = next(line for line in lines if line.startswith("| `edu`"))
         assert " | text | core | " in edu
 
+    def test_the_readme_has_the_table(self) -> None:
+        readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+        if "| name | family |" not in readme:
+            pytest.skip("the README has no table of methods")
+        assert ok("methods", "--markdown").stdout in readme
+
     def test_a_method_that_cannot_load_hides_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def method_class(name: str) -> Any:
             raise ConfigError("broken | method")
@@ -327,6 +333,14 @@ class TestProgram:
         assert done.stdout == b""
         assert done.stderr.startswith(b"squeeze: standard input: byte 0xff at offset 0")
         assert done.stderr.count(b"\n") == 1
+
+    @pytest.mark.skipif(os.name == "nt", reason="signals are sent another way")
+    def test_an_interrupt_ends_with_130(self) -> None:
+        code = "import os, signal, squeeze.cli as c, squeeze.files as f\nf.read_passages = lambda *a, **k: "
+        code += "os.kill(os.getpid(), signal.SIGINT) or []\nc.main(['compress', '-'])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120, check=False)
+        assert (done.returncode, done.stdout) == (130, b"")
+        assert b"Traceback" not in done.stderr
 
     @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no pipes of that kind")
     def test_a_closed_pipe_is_quiet(self) -> None:
