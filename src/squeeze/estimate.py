@@ -33,6 +33,8 @@ NEIGHBOURS = 4  # runs on each side that tell whether an unknown word stands amo
 MAX_WORD = 20
 PAD = 10  # what stands around a text: line feeds
 SPACE = 32
+DIGIT = 48  # the class of all digits
+DIGITS = UNIT * UNIT * 17 // 16  # what up to three digits cost
 _SLOT_BITS = 16
 WORD_SHIFT = np.uint32(14)
 BASE = UNIT * UNIT // 2  # what a word of prose costs whatever its letters are (then `factors` are smaller)
@@ -142,6 +144,15 @@ def runs(
     return start - spaced, end, code, whole
 
 
+def charge_digits(kinds: NDArray[np.uint8], value: Ints) -> None:
+    """Sets what digits cost in `value`: vocabularies of this kind cut a number into groups of three from its left."""
+    at = np.flatnonzero(kinds == DIGIT)
+    if len(at):
+        order = np.arange(len(at))
+        first = np.where(np.diff(at, prepend=-2) != 1, order, 0)
+        value[at] = np.where((order - np.maximum.accumulate(first)) % 3 == 0, DIGITS, 0)
+
+
 def is_known(code: NDArray[np.uint32], whole: NDArray[np.bool_], t: Tables) -> NDArray[np.bool_]:
     """Whether each run is a word that is one token."""
     known: NDArray[np.bool_] = whole & (t.words[code >> WORD_SHIFT] == code)
@@ -182,6 +193,7 @@ def units(texts: Sequence[str], t: Tables) -> Ints:
     kinds = t.classes[code_points("\n\n".join(texts))]
     two, hashed = contexts(kinds)
     value = character_units(two, hashed, t) * UNIT
+    charge_digits(kinds, value)
     sums = running(value)
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 2) - 2
     begins = np.concatenate([[0], ends[:-1] + 2])

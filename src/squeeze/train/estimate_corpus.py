@@ -95,7 +95,8 @@ def made_up(words: list[str], rng: random.Random) -> Iterator[str]:
 
 
 def noise(rng: random.Random) -> Iterator[str]:
-    """Random words in every script, emoji and control characters."""
+    """Random words in every script, emoji, control characters and empty lines."""
+    yield "\n" * 3000
     spans = [(int(a, 16), int(b, 16)) for a, b in (x.split(":")[0].split("-") for x in GROUPS.split())]
     for first, last in [*spans, (0x1F300, 0x1FAFF), (1, 31), (0x4E00, 0x9FFF), (0x980, 0x9FF), (0xC00, 0xC7F)] * 2:
         codes = [c for c in (rng.randint(first, min(last, 0x2A6DF)) for _ in range(500)) if not 0xD800 <= c < 0xE000]
