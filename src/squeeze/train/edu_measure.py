@@ -91,7 +91,10 @@ def speed(documents: list[Document], weights: Path) -> dict[str, float]:
         offset += len(document.text) + 2
     figures: dict[str, float] = {"words": len(text.split())}
     edus = [edu for edus in cut_sentences(text, spans, cutter=learned) for edu in edus]
-    jobs: dict[str, Callable[[], object]] = {"cut_sentences": lambda: learned.cuts(text, spans), "needs": lambda: needs(text, edus)}
+    jobs: dict[str, Callable[[], object]] = {
+        "cut_sentences": lambda: learned.cuts(text, spans),
+        "needs": lambda: needs(text, edus),
+    }
     for name, job in jobs.items():
         seconds = []
         for _ in range(5):
