@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import squeeze
-from squeeze import cli, files
+from squeeze import cli, console, files
 from squeeze.errors import ConfigError, CorruptError
 from squeeze.types import Compressed, Passage
 
@@ -114,8 +114,8 @@ class TestCompress:
     def test_a_place_is_named_in_a_warning(self) -> None:
         Path("a.jsonl").write_text('{"text": "x", "id": "first"}', encoding="ascii")
         result = Compressed.from_dict(json.loads(ok("compress", "a.jsonl", "--format", "json").stdout))
-        assert cli._place(result, 0) == " (passage 0: first)"
-        assert cli._place(result, None) == ""
+        assert console.place(result, 0) == " (passage 0: first)"
+        assert console.place(result, None) == ""
 
 
 class TestErrors:
@@ -362,14 +362,14 @@ def test_a_bar_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch
 
     terminal, clock = Terminal(), [0.0]
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(cli.time, "monotonic", lambda: clock[0])
-    with cli._Bar(show=True) as bar:
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    with console.Bar(show=True) as bar:
         bar(1, 4)
         assert terminal.getvalue() == ""
         clock[0] = 2.0
         bar(2, 4)
     assert "compressing" in terminal.getvalue()
-    with cli._Bar(show=False) as bar:
+    with console.Bar(show=False) as bar:
         size = len(terminal.getvalue())
         clock[0] = 9.0
         bar(3, 4)

@@ -6,17 +6,15 @@ import json
 import os
 import re
 import sys
-import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from squeeze.console import Bar, one_line, summary
 from squeeze.errors import ConfigError, SqueezeError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from squeeze.types import Compressed
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever this typer keeps click
@@ -103,7 +101,7 @@ def compress(  # noqa: PLR0913 - typer reads the options from the parameters
         raise ConfigError("nothing to read; give files or folders, or - for standard input")
     passages = read_passages(inputs or ["-"], sys.stdin.buffer, lines=jsonl)
     compressor = load(method, tokenizer=tokenizer, **options)
-    with _Bar(show=not quiet) as bar:
+    with Bar(show=not quiet) as bar:
         result = compressor.compress(passages, query, budget=budget, progress=bar)
     data = _render(result, form)
     if output == "-":
@@ -111,7 +109,7 @@ def compress(  # noqa: PLR0913 - typer reads the options from the parameters
     else:
         write_file(output, data)
     if not quiet:
-        _summary(result, form, limited=budget != Budget())
+        summary(result, _notes(result, form, limited=budget != Budget()))
 
 
 @app.command()
@@ -155,33 +153,6 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-class _Bar:
-    """A progress bar on a terminal, for work that takes longer than a second; called with steps done and in all."""
-
-    def __init__(self, *, show: bool) -> None:
-        self._show = show and sys.stderr.isatty()
-        self._started = time.monotonic()
-        self._bar: Any = None
-
-    def __call__(self, done: int, total: int) -> None:
-        if not self._show or (self._bar is None and time.monotonic() - self._started < 1):
-            return
-        if self._bar is None:
-            from rich.progress import Progress
-
-            self._bar = Progress(console=_stderr(), transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("compressing", total=total)
-        self._bar.update(self._task, completed=done, total=total)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-
 def _options(given: list[str]) -> dict[str, Any]:
     """Options of the method by name; a value is JSON, or else a string as it stands."""
     options: dict[str, Any] = {}
@@ -220,35 +191,12 @@ def _emit(data: bytes) -> None:
         raise typer.Exit(_BROKEN_PIPE) from None
 
 
-def _summary(result: Compressed, form: Format, *, limited: bool) -> None:
-    """The table of numbers and the warnings, on standard error."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = _stderr()
-    table = Table("tokens before", "tokens after", "kept", "milliseconds", "method", "tokenizer")
-    numbers = (
-        f"{result.tokens_before:,}",
-        f"{result.tokens_after:,}",
-        f"{result.kept:.1%}",
-        f"{result.seconds * 1000:,.1f}",
-    )
-    table.add_row(*numbers, Text(result.method), Text(result.tokenizer))
-    console.print(table)
-    notes = [f"{notice.code}: {notice.message}" + _place(result, notice.passage) for notice in result.warnings]
-    if not limited:
-        notes.append("no limit is given, so nothing had to go; set --max-tokens or --keep")
+def _notes(result: Compressed, form: Format, *, limited: bool) -> list[str]:
+    """What there is to say beside the numbers and the warnings."""
+    notes = [] if limited else ["no limit is given, so nothing had to go; set --max-tokens or --keep"]
     if form is Format.text and _LONE.search(result.text):
         notes.append("lone surrogates, which UTF-8 cannot hold, are written as U+FFFD; --format json keeps them")
-    for note in notes:
-        console.print(Text(_line(note)), soft_wrap=True)
-
-
-def _place(result: Compressed, passage: int | None) -> str:
-    if passage is None:
-        return ""
-    name = result.passages[passage].id or result.passages[passage].title
-    return f" (passage {passage}{': ' if name else ''}{name})"
+    return notes
 
 
 def _methods() -> list[tuple[str, str, str, str, str]]:
@@ -268,21 +216,9 @@ def _methods() -> list[tuple[str, str, str, str, str]]:
     return rows
 
 
-def _stderr() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
-
-
 def _fail(message: str) -> int:
-    typer.echo(f"squeeze: {_line(message)}", err=True)
+    typer.echo(f"squeeze: {one_line(message)}", err=True)
     return 2
-
-
-def _line(text: str) -> str:
-    """The text on one line, with what a terminal would obey written out."""
-    joined = " ".join(part for part in text.split("\n") if part.strip())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 
 
 if __name__ == "__main__":

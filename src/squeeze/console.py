@@ -1,0 +1,80 @@
+"""What the command says to people, on standard error: the progress bar, the table of numbers, notes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from squeeze.types import Compressed
+
+
+class Bar:
+    """A progress bar on a terminal, for work that takes longer than a second; called with steps done and in all."""
+
+    def __init__(self, *, show: bool) -> None:
+        self._show = show and sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._bar: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        """Shows the steps done, once the work has taken long enough for a bar."""
+        if not self._show or (self._bar is None and time.monotonic() - self._started < 1):
+            return
+        if self._bar is None:
+            from rich.progress import Progress
+
+            self._bar = Progress(console=_stderr(), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("compressing", total=total)
+        self._bar.update(self._task, completed=done, total=total)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def summary(result: Compressed, notes: list[str]) -> None:
+    """The table of numbers and the warnings, on standard error."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = _stderr()
+    table = Table("tokens before", "tokens after", "kept", "milliseconds", "method", "tokenizer")
+    numbers = (
+        f"{result.tokens_before:,}",
+        f"{result.tokens_after:,}",
+        f"{result.kept:.1%}",
+        f"{result.seconds * 1000:,.1f}",
+    )
+    table.add_row(*numbers, Text(result.method), Text(result.tokenizer))
+    console.print(table)
+    warnings = [f"{notice.code}: {notice.message}" + place(result, notice.passage) for notice in result.warnings]
+    for note in warnings + notes:
+        console.print(Text(one_line(note)), soft_wrap=True)
+
+
+def place(result: Compressed, passage: int | None) -> str:
+    """The passage that a warning is about, for the end of its line."""
+    if passage is None:
+        return ""
+    name = result.passages[passage].id or result.passages[passage].title
+    return f" (passage {passage}{': ' if name else ''}{name})"
+
+
+def one_line(text: str) -> str:
+    """The text on one line, with what a terminal would obey written out."""
+    joined = " ".join(part for part in text.split("\n") if part.strip())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
