@@ -125,8 +125,8 @@ def _fill(kinds: U32, characters: tuple[U32, NDArray[np.uint8]], edges: tuple[In
     value *= np.uint32(0x85EBCA6B)
     value ^= value >> np.uint32(13)
     kinds[WORD] = value
-    second = np.where(length > 1, low[end - 2], np.uint32(0))
-    third = np.where(length > 2, low[end - 3], np.uint32(0))
+    second = np.where(length > 1, low[np.maximum(end - 2, 0)], np.uint32(0))
+    third = np.where(length > 2, low[np.maximum(end - 3, 0)], np.uint32(0))
     kinds[END2] = low[end - 1] * np.uint32(131) + second + np.uint32(1)
     kinds[END3] = kinds[END2] * np.uint32(8191) + third + np.uint32(3)
     first, follows = kind[start], kind[np.minimum(start + 1, len(kind) - 1)]
