@@ -61,16 +61,23 @@ def terms_of(word: str) -> tuple[str, ...]:
     if word.isascii() and word.isalpha() and (word.islower() or word.istitle()):
         plain = word.lower()
         return (plain, plain[:_STEM] + "*") if len(plain) > 3 else (plain,)
+    if not word.isascii():
+        word = unicodedata.normalize("NFKC", word)
     if _NUMBER.fullmatch(word):
-        return (word.replace(",", ""),)
+        return (_digits(word.replace(",", "")),)
     pieces = _PIECES.findall(word)
-    terms: list[str] = [fold(word)] if len(pieces) > 1 else []
+    terms: list[str] = ["".join(fold(word).split())] if len(pieces) > 1 else []
     for piece in pieces:
         terms += _runs(fold(piece))
         parts = _PARTS.findall(piece) if piece.isascii() else [piece]
         if parts != [piece]:
             terms += chain.from_iterable(_spelled(part.lower()) for part in parts)
     return tuple(terms)
+
+
+def _digits(number: str) -> str:
+    """The number in ASCII digits, whatever digits of the world it has."""
+    return number if number.isascii() else "".join(str(unicodedata.decimal(char, char)) for char in number)
 
 
 def _runs(piece: str) -> Iterable[str]:
