@@ -3,5 +3,6 @@
 from squeeze.base.compressor import Compressor, Draft, Job, whole
 from squeeze.base.lossless import Coded, Lossless
 from squeeze.base.selector import Selector
+from squeeze.base.soft import SoftEncoder
 
-__all__ = ["Coded", "Compressor", "Draft", "Job", "Lossless", "Selector", "whole"]
+__all__ = ["Coded", "Compressor", "Draft", "Job", "Lossless", "Selector", "SoftEncoder", "whole"]

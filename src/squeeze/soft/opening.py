@@ -1,0 +1,89 @@
+"""What `arc` needs, from what a caller gives: the encoder, the model's fingerprint and the two tokenizers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from squeeze.errors import ConfigError, InputError
+from squeeze.soft.arc import ArcEncoder
+from squeeze.soft.checkpoint import has_tokenizer, load, needs_model
+from squeeze.soft.files import folder_of
+from squeeze.soft.fingerprint import model_fingerprint
+from squeeze.soft.models import check_model, load_hf_tokenizer, load_model, tokenizer_of
+from squeeze.tokens import Tokenizer, load_tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An encoder ready for use.
+
+    Attributes:
+        encoder: the encoder, in eval mode.
+        decoder: which of its decoders reads the vectors.
+        reads: fingerprint of that model.
+        spells: the tokenizer whose ids the encoder takes.
+        counts: the tokenizer that counts.
+    """
+
+    encoder: ArcEncoder
+    decoder: str
+    reads: str
+    spells: Tokenizer
+    counts: Tokenizer
+
+
+def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None) -> Opened:
+    """The encoder of a checkpoint for a model.
+
+    A model given by name is loaded only where its weights are needed: under adapters, or to learn its fingerprint.
+
+    Args:
+        checkpoint: a folder, a hub name or an `ArcEncoder`.
+        model: a folder, a hub name, a Hugging Face model, or None where the checkpoint says all there is to know.
+        tokenizer: what counts; `"estimate"` for the model's own.
+        decoder: name of the decoder, or None for the only one.
+
+    Raises:
+        ConfigError: something is missing, or the model is not the one that the checkpoint was made for.
+        CorruptError: the checkpoint does not read.
+        InputError: an argument of a wrong type.
+    """
+    if model is not None:
+        check_model(model)
+    named = isinstance(model, str | os.PathLike)
+    loaded = None if named else model
+    folder = folder_of(checkpoint) if isinstance(checkpoint, str | os.PathLike) else None
+    if folder is not None:
+        if needs_model(folder) and named:
+            loaded = load_model(model)
+        encoder = load(folder, loaded if needs_model(folder) else None)
+    elif isinstance(checkpoint, ArcEncoder):
+        encoder = checkpoint
+    else:
+        raise InputError(f"checkpoint is {type(checkpoint).__name__}; allowed: a folder, a hub name, an ArcEncoder")
+    name = encoder.decoder(decoder)
+    if loaded is None and named and not encoder.decoders[name].fingerprint:
+        loaded = load_model(model)
+    reads = _fingerprint(encoder, name, loaded)
+    own = load_hf_tokenizer(folder) if folder is not None and has_tokenizer(folder) else None
+    models = tokenizer_of(model, tokenizer) if model is not None or own is None else own
+    counts = load_tokenizer(models if isinstance(tokenizer, str) and tokenizer == "estimate" else tokenizer)
+    return Opened(encoder.eval(), name, reads, load_tokenizer(own or models), counts)
+
+
+def _fingerprint(encoder: ArcEncoder, name: str, model: Any) -> str:
+    """The fingerprint of the model that reads, checked against what the checkpoint knows."""
+    known = encoder.decoders[name]
+    if model is None:
+        if not known.fingerprint:
+            raise ConfigError(f"the checkpoint does not know the model behind its decoder {name!r}; give it (model=…)")
+        return known.fingerprint
+    width, found = model.get_input_embeddings().weight.shape[1], model_fingerprint(model)
+    if width != known.width or known.fingerprint not in ("", found):
+        raise ConfigError(
+            f"the checkpoint's decoder {name!r} is the model {known.fingerprint or 'unknown'} of width {known.width}; "
+            f"this model is {found} of width {width}: give the model that the checkpoint was trained for"
+        )
+    return found
