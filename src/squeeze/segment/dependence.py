@@ -8,7 +8,7 @@ rhetorical trees, other languages by the words that a clause opens with and what
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ Ints = NDArray[np.int64]
 
 OFFSETS = (-1, 1, -2, 2)  # the neighbours that the model speaks of, in the order of its rows
 _STOP = re.compile(r"[.!?…。！？।؟॥][\"'”’»)\]）」』]*\s*\Z")
+_RUN = 500  # EDUs looked at at once: few enough to stay in the processor's cache
 _TAIL = 8  # characters that show how an EDU ends
 _BESIDE = np.uint32(0xFFFF1)
 
@@ -59,16 +60,27 @@ def sentence_numbers(text: str, spans: Sequence[Span]) -> list[int]:
 
 
 def _learned(text: str, spans: Sequence[Span], numbers: list[int], model: Model) -> list[tuple[int, ...]]:
-    words = read_words(text, spans, model.chars, model.lexicon)
-    slots = edu_slots(words, np.array(numbers, np.int64), model.need.shape[1])
     found: list[list[int]] = [[] for _ in spans]
-    for row, offset in enumerate(OFFSETS):
-        score = model.need[row][slots].sum(axis=0)
-        for index in np.flatnonzero(score > model.need_limit[row]).tolist():
-            other = index + offset
-            if 0 <= other < len(spans) and numbers[other] == numbers[index]:
-                found[index].append(other)
+    for begin, end in _runs(numbers):
+        words = read_words(text, spans[begin:end], model.chars, model.lexicon)
+        slots = edu_slots(words, np.array(numbers[begin:end], np.int64), len(model.need))
+        scores = model.need[slots].sum(axis=0)
+        for index, row in np.argwhere(scores > model.need_limit).tolist():
+            other = begin + index + OFFSETS[row]
+            if begin <= other < end and numbers[other] == numbers[begin + index]:
+                found[begin + index].append(other)
     return [tuple(sorted(others)) for others in found]
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Ranges of whole sentences of some hundred EDUs; a sentence that is longer by far is broken."""
+    begin = 0
+    for index in range(1, len(numbers)):
+        size = index - begin
+        if size >= 4 * _RUN or (size >= _RUN and numbers[index] != numbers[index - 1]):
+            yield begin, index
+            begin = index
+    yield begin, len(numbers)
 
 
 def edu_slots(words: Words, numbers: Ints, size: int) -> U32:
@@ -80,9 +92,7 @@ def edu_slots(words: Words, numbers: Ints, size: int) -> U32:
         size: of the table.
     """
     atoms = _atoms(words, numbers)
-    value = np.repeat(
-        (np.arange(len(_PARTS), dtype=np.uint32) * np.uint32(40503) + np.uint32(91))[:, None], len(numbers), 1
-    )
+    value = np.repeat(_SALTS, len(numbers), axis=1)
     for column in _COLUMNS:
         mix(value[: len(column)], atoms[column])
     value &= np.uint32(size - 1)
@@ -90,42 +100,46 @@ def edu_slots(words: Words, numbers: Ints, size: int) -> U32:
 
 
 def _atoms(words: Words, numbers: Ints) -> U32:
-    """(atoms, EDUs) what is known of each EDU and its neighbours, in the order of `_NAMES`."""
+    """(atoms, EDUs) what is known of each EDU and its neighbours: `_LOOKS`, lengths, place in the sentence."""
     count, total = len(numbers), len(words.start)
     indices = np.arange(count)
-    first = np.searchsorted(words.sentence, indices)
-    last = np.searchsorted(words.sentence, indices, "right") - 1
-    kinds = np.concatenate([words.kinds, np.full((7, 1), _BESIDE, np.uint32)], axis=1)
-    opens = np.searchsorted(numbers, numbers)
-    closes = np.searchsorted(numbers, numbers, "right") - 1
-    length = distance(last - first + 1)
-    rows: list[U32] = []
-    for edu, word, row in _LOOKS:
-        neighbour = indices + edu
-        inside = (neighbour >= opens) & (neighbour <= closes)
-        neighbour = np.where(inside, neighbour, 0)
-        if row < 0:
-            rows.append(np.where(inside, length[neighbour], _BESIDE))
-            continue
-        at = first[neighbour] + word if word >= 0 else last[neighbour] + 1 + word
-        inside &= (at >= first[neighbour]) & (at <= last[neighbour])
-        rows.append(kinds[row, np.where(inside, at, total)])
-    rows.append(np.minimum(indices - opens, 3).astype(np.uint32))
-    rows.append(np.minimum(closes - indices, 3).astype(np.uint32))
-    return np.stack(rows)
+    edges = np.searchsorted(words.sentence, np.arange(count + 1))
+    first, beyond = edges[:-1], edges[1:]
+    opens, closes = np.searchsorted(numbers, numbers), np.searchsorted(numbers, numbers, "right") - 1
+    neighbour = indices + _EDU
+    inside = (neighbour >= opens) & (neighbour <= closes)
+    neighbour[~inside] = 0
+    at = np.where(_WORD < 0, beyond[neighbour], first[neighbour]) + _WORD
+    inside &= (at >= first[neighbour]) & (at < beyond[neighbour])
+    at[~inside] = total
+    kinds = np.full((7, total + 1), _BESIDE, np.uint32)
+    kinds[:, :-1] = words.kinds
+    atoms = np.empty((len(_LOOKS) + 5, count), np.uint32)
+    atoms[: len(_LOOKS)] = kinds.ravel()[at[_SPOT] + _ROW * (total + 1)]
+    length = np.full(count + 2, _BESIDE, np.uint32)
+    length[1:-1] = distance(beyond - first)
+    atoms[_LENGTH] = length[1:-1]
+    atoms[_LENGTH + 1] = np.where(indices > opens, length[:-2], _BESIDE)
+    atoms[_LENGTH + 2] = np.where(indices < closes, length[2:], _BESIDE)
+    atoms[_PLACE] = np.minimum(indices - opens, 3)
+    atoms[_LEFT] = np.minimum(closes - indices, 3)
+    return atoms
 
 
-_LENGTH = -1
 _SEEN = (WORD, MIDDLE, COARSE)
-# (EDU, word of it: from its start at 0 up, from its end at -1 down, row of `Words.kinds` or _LENGTH)
+# (EDU, word of it: from its start at 0 up, from its end at -1 down, row of `Words.kinds`)
 _LOOKS: list[tuple[int, int, int]] = [
     *((0, word, row) for word in (0, 1, 2, -1, -2) for row in (*_SEEN, FINE)),
     *((0, word, row) for word in (0, 1) for row in (SHAPE, END3)),
     *((edu, word, row) for edu in (-1, 1) for word in (0, 1, -1, -2) for row in _SEEN),
     *((edu, word, row) for edu in (-2, 2) for word in (0, -1) for row in _SEEN),
-    *((edu, 0, _LENGTH) for edu in (-1, 0, 1)),
 ]
-_PLACE, _LEFT = len(_LOOKS), len(_LOOKS) + 1
+_SPOTS = list(dict.fromkeys(look[:2] for look in _LOOKS))
+_EDU, _WORD = (np.array([spot[side] for spot in _SPOTS], np.int64)[:, None] for side in (0, 1))
+_SPOT = np.array([_SPOTS.index(look[:2]) for look in _LOOKS], np.int64)
+_ROW = np.array([look[2] for look in _LOOKS], np.int64)[:, None]
+_LENGTH = len(_LOOKS)  # of the EDU, of the one before, of the one behind
+_PLACE, _LEFT = _LENGTH + 3, _LENGTH + 4
 
 
 def _parts() -> list[tuple[int, ...]]:
@@ -133,7 +147,7 @@ def _parts() -> list[tuple[int, ...]]:
     at = {look: index for index, look in enumerate(_LOOKS)}
     edges = [(0, 0), (0, -1), (-1, 0), (-1, -1), (1, 0), (1, -1)]
     pairs = [(a, b) for a in edges for b in edges if a < b]
-    parts: list[tuple[int, ...]] = [(index,) for index in range(len(_LOOKS) + 2)]
+    parts: list[tuple[int, ...]] = [(index,) for index in range(len(_LOOKS) + 5)]
     parts += [(at[(*a, row)], at[(*b, row)]) for a, b in pairs for row in _SEEN]
     parts += [(at[(*edge, row)], other) for edge in edges for row in _SEEN for other in (_PLACE, _LEFT)]
     parts += [(at[0, 0, row], at[0, 1, row], at[-1, -1, row]) for row in _SEEN]
@@ -141,11 +155,12 @@ def _parts() -> list[tuple[int, ...]]:
     parts += [(at[0, 0, row], at[1, 0, row], at[0, -1, WORD]) for row in _SEEN]
     parts += [(at[0, 0, row], at[0, 1, row], _PLACE) for row in _SEEN]
     parts += [(at[0, 0, row], at[-1, 0, row], at[-2, 0, row]) for row in _SEEN]
-    parts += [(_PLACE, _LEFT), (_PLACE, at[0, 0, _LENGTH]), (_LEFT, at[0, 0, _LENGTH])]
+    parts += [(_PLACE, _LEFT), (_PLACE, _LENGTH), (_LEFT, _LENGTH)]
     return sorted(parts, key=len, reverse=True)
 
 
 _PARTS = _parts()
+_SALTS = (np.arange(len(_PARTS), dtype=np.uint32) * np.uint32(40503) + np.uint32(91))[:, None]
 _COLUMNS = [np.array([part[i] for part in _PARTS if len(part) > i], np.int64) for i in range(3)]
 
 

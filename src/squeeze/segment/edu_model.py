@@ -57,7 +57,7 @@ class Model(NamedTuple):
         lexicon: classes of words.
         cut: (2 ** TABLE_BITS,) whole numbers; their sum over the features of a place is its score.
         cut_limit: a clause begins where the score is above it.
-        need: (4, slots) the same for whether an EDU needs the one before, behind, two before and two behind it.
+        need: (slots, 4) the same for whether an EDU needs the one before, behind, two before and two behind it.
         need_limit: (4,) their limits.
     """
 
@@ -135,9 +135,9 @@ def read_model(content: bytes, name: str) -> Model:
 
 def _assemble(arrays: dict[str, NDArray[Any]], name: str) -> Model:
     words, classes = arrays["words"], arrays["classes"].astype(np.uint32)
-    need = arrays["need"].astype(np.float32)
+    need = np.ascontiguousarray(arrays["need"].T, np.float32)
     sound = len(arrays["fold"]) == len(arrays["kind"]) > 0 and len(words) == classes.shape[1] > 0
-    if not sound or need.shape[1] & (need.shape[1] - 1) or need.shape[1] == 0:
+    if not sound or len(need) & (len(need) - 1) or len(need) == 0:
         raise CorruptError(f"the weights {name} hold arrays that do not fit together; reinstall squeeze-rag")
     return Model(
         CharTable(arrays["fold"].astype(np.uint32), arrays["kind"]),
