@@ -11,6 +11,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Order = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
+_TABLE = 1 << 17
 _NEARLY_ALL = 0.9  # a longer repeat with this share of the occurrences stands in for a shorter one of about its length
 
 
@@ -44,6 +45,12 @@ class Repeats:
 def dense(ids: npt.ArrayLike) -> Ints:
     """The ids renamed to 0, 1, 2, … in ascending order, so that large ids cost no more than small ones."""
     values = np.asarray(ids, dtype=np.int64)
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low <= _TABLE + 4 * len(values):  # a table of the ids is quicker than sorting them
+        seen = np.zeros(high - low + 1, dtype=np.int64)
+        seen[values - low] = 1
+        table: Ints = np.cumsum(seen) - 1
+        return table[values - low]
     inverse: Ints = np.unique(values, return_inverse=True)[1]
     return inverse.reshape(-1)
 

@@ -1,0 +1,57 @@
+"""The benchmark of lossless methods on a small folder of its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from squeeze.bench import lossless
+from squeeze.bench.longest_first import longest_first
+from squeeze.coding.select import Phrase
+
+
+def folder_with(path: Path, texts: list[str]) -> Path:
+    (path / "dev").mkdir()
+    with gzip.open(path / "dev" / "logs.dev.jsonl.gz", "wt", encoding="utf-8") as out:
+        for text in texts:
+            out.write(json.dumps({"documents": [{"text": text}, {"text": "end"}]}) + "\n")
+    return path
+
+
+def test_longest_first_takes_the_longest_and_counts_the_rest_again() -> None:
+    ids = [1, 2, 3, 4, 5, 9, 1, 2, 3, 4, 5, 8, 4, 5, 7, 4, 5]
+    assert longest_first(ids, 8) == [Phrase(5, (0, 6), 2)]
+    assert longest_first(ids, 4)[0] == Phrase(4, (0, 6), 1)
+    assert longest_first([7] * 20, 8) == [Phrase(8, (0, 8), 5)]
+    assert longest_first([], 8) == longest_first([1], 8) == []
+
+
+def test_windows_are_full_and_spread() -> None:
+    assert lossless.windows(range(10), 3, 5) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert lossless.windows(range(10), 2, 2) == [[0, 1], [4, 5]]
+    assert lossless.windows(range(2), 3, 5) == []
+
+
+def test_the_program_writes_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bytes:
+        def encode(self, text: str) -> list[int]:
+            return list(text.encode())
+
+    monkeypatch.setattr(lossless, "load_tokenizer", lambda name: Bytes())
+    folder = folder_with(tmp_path, [f"line {at}: the disk is full\n" * 6 for at in range(3)])
+    target = tmp_path / "out.json"
+    lossless.main(["--data", str(folder), "--sets", "logs", "--sizes", "100,200", "-n", "2", "--json", str(target)])
+    report = json.loads(target.read_text("utf-8"))
+    assert [run["size"] for run in report["runs"]] == [100, 200]
+    for run in report["runs"]:
+        saved = {method: figures["saved"] for method, figures in run["methods"].items()}
+        assert saved["meta_tokens"] > 0.3
+        assert saved["meta_tokens"] >= saved["longest first, 8"]
+
+
+def test_a_missing_set_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no set 'logs'"):
+        next(lossless.rows(tmp_path, "logs"))
