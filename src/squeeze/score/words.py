@@ -72,7 +72,7 @@ def terms_of(word: str) -> tuple[str, ...]:
         parts = _PARTS.findall(piece) if piece.isascii() else [piece]
         if parts != [piece]:
             terms += chain.from_iterable(_spelled(part.lower()) for part in parts)
-    return tuple(terms)
+    return tuple(filter(None, terms))  # a lone accent folds to nothing
 
 
 def _digits(number: str) -> str:
