@@ -17,7 +17,7 @@ from squeeze.types import Passage
 
 Scores = NDArray[np.float64]
 
-_SCORERS = {"bm25": ("squeeze.score.lexical", "Bm25")}
+_SCORERS = {"bm25": ("squeeze.score.lexical", "Bm25"), "ranker": ("squeeze.score.ranker", "Ranker")}
 """Name of a scorer -> its module and class, imported on first use."""
 
 
