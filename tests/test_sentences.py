@@ -66,6 +66,15 @@ ENGLISH = [
     "At 10.30 the train left. |It was on time.",
     "C. elegans is a worm. |It is small.",
     "Op. 27 No. 2 is famous. |He wrote it in 1801.",
+    "The talk is at 3 p.m. EST on Monday. |It moved to 10 a.m. Tuesday. |Come at 8 a.m. |Bring water.",
+    "J.R.R. Stone wrote it. |He was fond of it.",
+    "Plan B. |The other one.",
+    "Open /etc/a.conf. |Next one. |Ping 10.0.0.1. |Next one.",
+    "In 2004. |Again.",
+    "He asked, “Is it?” |Then he left.",
+    "I think so.|But maybe not.",
+    "He (b. 1950, d. 2001) sang. |She danced.",
+    "Figure 1. The old mill. |It is closed.",
 ]
 OTHERS = [
     # German
@@ -78,6 +87,8 @@ OTHERS = [
     "Die Fa. Lang GmbH zahlt lt. Vertrag. |Der Rest folgt.",
     "Siehe Abb. 3 und Nr. 7. |Dort steht es.",
     "Es kostet 1.250,50 Euro. |Das ist viel.",
+    "Die Hauptstr. 7 liegt dort. |Er wohnt da.",
+    "§ 5 Abs. 2 S. 1 Nr. 3 gilt. |Vgl. Art. 3.",
     # French
     "M. Petit est venu. |Mme Roux est partie.",
     "« Viens ! » dit-il. |Est-ce vrai ? |Oui.",
@@ -94,6 +105,7 @@ OTHERS = [
     "他说“停。不要走。”|然后走了。|天黑了。",
     "价格是3.5元。|很便宜。",
     "他说：“你好！”，然后走了。|天黑了。",
+    "“真的吗？”他问。|“是的！”她说。",
     # Japanese
     "装置は止まった。|弁は閉じている。",
     "彼は「待って。」と言った。|雨が降る。",
@@ -101,7 +113,10 @@ OTHERS = [
     "本当ですか？|はい！|そうです。",
     "「行こう。」\n|「いや。」\n|彼は黙った。",
     "値段は3.5万円です。|安いです。",
+    "『本。』を読む。|10時30分。|3.14です。",
+    "「行こう。」彼は言った。|雨が降る。",
     # Korean
+    '그는 "가자." 하고 말했다. |비가 온다.',
     "문이 닫혔다. |펌프가 멈췄다.",
     "정말이에요? |네. |그래요!",
     "그는 “기다려.”라고 말했다. |비가 온다.",
@@ -118,6 +133,8 @@ OTHERS = [
     # Russian
     "В 2001 г. умер А. С. Белов. |Он жил в Москве.",
     "Он сказал: «Стой. Жди.» и ушёл. |Она осталась.",
+    "Он живёт на ул. Садовой, д. 5. |См. рис. 3.",
+    "«Стой!» — сказал он. |Она стоит.",
     # Greek, Armenian, Burmese, Amharic
     "Πού είναι; Εδώ. |Καλά.",
     "Սա առաջինն է։ |Սա երկրորդն է։",

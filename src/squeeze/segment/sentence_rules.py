@@ -20,14 +20,20 @@ _WORD_BEFORE = re.compile(r"[^\s(\[{\"'“„«‘—–/]*+\Z")
 _WORD_AFTER = re.compile(r"[\"'“„«»‹‘(\[¿¡*_]*+([^\W\d_]+(?:['’][^\W\d_]+)?)")
 _ENUMERATION = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])(?:\.\d{1,3})*\Z")
 _NO_START = ",;:%)]}”’»、，"
-_ASIDE = re.compile(r"\((?!https?:)[a-z]|[(\[][^()\[\]\n]{1,80}[)\]]\s?(?:[,;:]|[a-zà-öø-ÿ])|[-–—]\s[a-zà-öø-ÿ]")
-_LABEL = re.compile(r"\W*\w+\s\d+(?:\.\d+)*\Z")  # Figure 1, Table 2.3
+_LOWER = "a-zß-öø-ÿа-яё"
+_ASIDE = re.compile(rf"\((?!https?:)[a-z]|[(\[][^()\[\]\n]{{1,80}}[)\]]\s?[,;:{_LOWER}]|[-–—]\s?[{_LOWER}]")
+_LABEL = re.compile(r"\W*(\w+)\s(?:\d{1,3}|\d+(?:\.\d+){1,2})\Z")  # Figure 1, Table 2.3
+_LONGEST_LABEL = 40  # characters
+_TIME = re.compile(r"[A-Z]{2,4}\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")  # after a.m. and p.m.
+_SAYS = re.compile(
+    r"[^，。！？：、“”「」『』\s]{0,8}?(?:说|說|问|問|答|喊|叫|道|言った|言う|叫んだ|尋ねた|答えた)(?![：:，,]?[“「『])|\s?(?:하고|라고|라는)"
+)
+_FIRST_WIDE = "\u3040"  # Kana, Han and Hangul begin here
+_QUOTES = tuple("\"'”’」』")
 _APOSTROPHE = re.compile("['’]")
 _SHORT = re.compile(r"[^\W\d_]\.")
 _INDIC = re.compile(r"[\u0620-\u06d3\u0900-\u0dff]{2}")
-_ODD = re.compile(
-    r"[\s\ud800-\udfff\x00()\[\]{}<>\"“”„«»「」『』‘‹›]"
-)  # breaks the library or opens what it would skip
+_ODD = re.compile(r"[\s\ud800-\udfff\x00()\[\]{}<>\"“”„«»「」『』‘‹›]")  # the library fails on it or skips what follows
 _MARKS_ONLY = 4  # characters before a stop that may all be marks; more are a line of their own
 _WINDOW = 80  # characters before a stop that the library sees
 _REACH = 40  # characters before a stop that its word may have
@@ -54,7 +60,7 @@ def ends(context: Context, start: int, stop: int, offset: int) -> bool:
         return False
     if mark not in ".!?…":
         return _wide_ends(text, start, offset, mark)
-    if after in _NO_START or _ASIDE.match(text, offset):
+    if after in _NO_START or _ASIDE.match(text, offset) or _is_told(text, offset):
         return False
     if after.islower():
         return _identifier(text, offset)
@@ -67,8 +73,19 @@ def _wide_ends(text: str, start: int, offset: int, mark: str) -> bool:
     """The same for stops of scripts without case, and for the places where a space or a bullet is the stop."""
     after = text[offset]
     if mark in "。！？｡．" and text[offset - 1] in "」』”’》）":
+        if _is_told(text, offset):
+            return False
         return not ("\u3041" <= after <= "\u309f" or after in "、，；：,。！？")
     return after not in "。！？、，」』”’）》"
+
+
+def _is_told(text: str, offset: int) -> bool:
+    """Whether a quotation ends here and what follows says whose it is, in a script without case."""
+    return (
+        text[offset] >= _FIRST_WIDE
+        and text[max(0, offset - 3) : offset].rstrip()[-1:] in _QUOTES
+        and _SAYS.match(text, offset) is not None
+    )
 
 
 def _identifier(text: str, offset: int) -> bool:
@@ -88,20 +105,41 @@ def _full_stop_ends(context: Context, start: int, stop: int, offset: int) -> boo
     if _numbers_item(text, start, begin, word):
         return False
     lower = word.lower()
-    if lower in NEVER or (lower in BEFORE_NUMBER and (text[offset].isdigit() or text[offset] in "([")):
+    if lower in NEVER or (_counts(lower) and (text[offset].isdigit() or text[offset] in "([")):
         return False
     following = _WORD_AFTER.match(text, offset)
     after = following.group(1) if following else ""
     if word[-1].isdigit() and word.replace(".", "").isdigit():
-        return not _LABEL.match(text[start:stop]) and _number_ends(context, start, begin, after)
+        return not _is_label(context, start, stop) and _number_ends(context, start, begin, after)
     opener = _APOSTROPHE.split(after.lower(), maxsplit=1)[0] in context.starters
+    if offset == stop + 1:  # no space between: only a word that surely opens a sentence is taken for one
+        return opener or not after.isascii()
     if _is_initial(word) or _is_acronym(word) or lower in MAYBE:
-        if _SHORT.match(text, offset):
-            return False  # the next initial
-        return opener or (lower in ("etc", "p.m", "a.m", "usw") and bool(after))
-    return (
-        opener or len(word) > 5 or not after or lower in context.starters or _library_ends(context, start, stop, after)
-    )
+        return _abbreviation_ends(text, offset, lower, opener)
+    known = opener or len(word) > 5 or not after or lower in context.starters
+    return known or _library_ends(context, start, stop, after)
+
+
+def _abbreviation_ends(text: str, offset: int, word: str, opener: bool) -> bool:
+    """Whether a sentence ends with an initial or with an abbreviation that may stand anywhere."""
+    if _SHORT.match(text, offset):
+        return False  # the next initial
+    if word in ("a.m", "p.m"):
+        return not _TIME.match(text, offset)
+    return opener or (word in ("etc", "usw") and text[offset].isalpha())
+
+
+def _counts(word: str) -> bool:
+    """Whether a number after this abbreviation belongs to it."""
+    return word in BEFORE_NUMBER or word.endswith("str")
+
+
+def _is_label(context: Context, start: int, stop: int) -> bool:
+    """Whether the sentence so far is a line that only names and numbers something (Figure 1, Table 2.3)."""
+    if stop - start > _LONGEST_LABEL or (start and context.text[start - 1] not in "\n\r"):
+        return False
+    match = _LABEL.match(context.text[start:stop])
+    return match is not None and match.group(1).lower() not in context.starters
 
 
 def _numbers_item(text: str, start: int, begin: int, word: str) -> bool:

@@ -13,7 +13,7 @@ _NEVER = """
     г гг ул им т.е т.к т.н напр см ср стр рис табл акад проф инж св
 """
 _BEFORE_NUMBER = """
-    op bwv no nos nr nrs nº n p pp pg pgs s ss sp art arts § abs ziff kap abb bd bde aufl jg hft núm num pág
+    д кв корп op bwv no nos nr nrs nº n p pp pg pgs s ss sp art arts § abs ziff kap abb bd bde aufl jg hft núm num pág
     págs fig figs eq
     eqs sec secs ch chap tab app ref refs vol vols pt jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr
     juil déc ene abr ago dic okt dez mär ver v c

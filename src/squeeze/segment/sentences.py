@@ -16,15 +16,15 @@ _SAMPLE = 600  # characters that decide the language
 LONGEST = 2000  # characters; what is longer is cut at the best place below
 
 _CLOSE = "\"'”’»›)\\]}」』】〉》）］｝＂＇"
-_WIDE = "。！？｡．"  # need no white space behind them
+_WIDE = "。！？｡"  # need no white space behind them; neither does ．, but for decimals
 _NARROW = ".!?…‼⁇⁈⁉։።፧፨၊။។៕᙮᠃᠉"
 _JOINED = "।॥؟۔"  # usually with white space, sure without
 _CASELESS = "\u0620-\u06d3\u0900-\u0dff\uac00-\ud7a3"  # letters of Arabic, the Indic scripts and Hangul
 _CITATION = r"(?:\[(?:\d[\d,;–\- ]{0,20}|[a-z]|(?:[a-z]{1,12} ){1,3}(?:\d{1,3}|needed))\])"
 _STOP = re.compile(
     rf"(?<![{_NARROW}])[{_NARROW}]++(?:\s?»(?=[\s,.;:]|\Z))?[{_CLOSE}“]*+{_CITATION}*+(?=\s)"
-    rf"|[{_WIDE}{_JOINED}]++[{_WIDE}{_JOINED}{_NARROW}]*+(?:[\"'](?!\w)|(?![\"'])[{_CLOSE}])*+{_CITATION}*+(?!\d)"
-    rf"|(?<=[^\W\d_A-Z]{{3}})[.!?]{_CITATION}*+(?=[A-Z][a-z]*\s)"
+    rf"|(?:[{_WIDE}{_JOINED}]|．(?!\d))++[{_WIDE}{_JOINED}{_NARROW}]*+(?:[\"'](?!\w)|(?![\"'])[{_CLOSE}])*+{_CITATION}*+"
+    rf"|(?<=[^\W\d_A-Z]{{2}})[.!?]{_CITATION}*+(?=[A-Z][a-z]*\s)"
     rf"|(?<=[{_CASELESS}]{{4}})[.!?]{_CITATION}*+(?=[{_CASELESS}]{{3}})"
     r"|(?<=\S)(?=\s[•‣▪◦●]\s)"
 )
