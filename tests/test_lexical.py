@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import warnings
 from itertools import pairwise
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
 
 from squeeze import Passage
 from squeeze.errors import ConfigError
@@ -154,6 +156,21 @@ def test_function_words_weigh_less_but_answer_alone() -> None:
     content, function = scores(["the pump hums", "which of them"], "which pump")
     assert content > 3 * function > 0
     assert scores(["to be or not to be", "a red pump"], "to be or not to be?")[0] > 0
+
+
+def test_scores_are_those_of_rank_bm25_with_positive_rarity() -> None:
+    units = ["red pump hums", "pumps pump water to a pump", "blue gate", "", "red gate hums by the pump"]
+    words = [Terms().of(unit) for unit in units]
+    library = BM25Okapi(words, k1=1.5, b=0.75)
+    library.doc_len = [max(len(unit), 1) for unit in units]
+    library.avgdl = sum(library.doc_len) / len(units)
+    query = ["pump", "pump*", "red"]
+    for term in query:
+        holders = sum(term in found for found in words)
+        library.idf[term] = math.log(1 + (len(units) - holders + 0.5) / (holders + 0.5))
+    bound = 2.5 * sum(library.idf.get(term, math.log(1 + 5.5 / 0.5)) for term in query)
+    assert terms_of("pump") == ("pump", "pump*")
+    np.testing.assert_allclose(scores(units, "pump red"), library.get_scores(query) / bound, atol=1e-9)
 
 
 def test_equal_units_tie() -> None:
