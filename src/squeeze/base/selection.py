@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from squeeze.dedupe import duplicates
 from squeeze.render import JOINER, parts
 from squeeze.score.base import Corpus, Scores
 from squeeze.score.salience import salience
-from squeeze.segment.layout import Layout
+from squeeze.segment.layout import Layout, Piece
 from squeeze.select import Choice, Costs, Picks, within
 from squeeze.tokens import count_many
 from squeeze.types import Notice, Span, TextPart, Unit
@@ -96,12 +96,26 @@ class Selection:
         return Outcome(picks)
 
     def _wanted(self) -> list[int]:
-        """Units by score, the most wanted first. Headings go last: what stands under them brings them along."""
+        """Units by score, the most wanted first, without those that only announce others: these bring them along."""
         scores = self.scores if self.overlap else np.round(salience(self.corpus), 9)
-        lone = np.array([kind in _LONE for kind in self.corpus.kinds], dtype=bool)
-        ranked = np.lexsort((-scores, lone)) if not self.selector.strict else np.argsort(-scores, kind="stable")
         out = self.blank | self.repeated | self.low
-        return [int(unit) for unit in ranked if not out[unit]]
+        if not self.selector.strict:
+            out |= self._announcing()
+        return [int(unit) for unit in np.argsort(-scores, kind="stable") if not out[unit]]
+
+    def _announcing(self) -> NDArray[np.bool_]:
+        """Which units say little by themselves: headings, table headers and lead-ins that other units need."""
+        needed = {base + need for base, piece in self._placed() for need in piece.needs}
+        pairs = enumerate(zip(self.corpus.kinds, self.corpus.texts, strict=True))
+        lone = [i in needed and (kind in _LONE or text.endswith((":", "："))) for i, (kind, text) in pairs]
+        return np.array(lone, dtype=bool)
+
+    def _placed(self) -> Iterator[tuple[int, Piece]]:
+        """Every piece with the index of the first unit of its passage."""
+        base = 0
+        for layout in self.layouts:
+            yield from ((base, piece) for piece in layout.pieces)
+            base += len(layout.pieces)
 
     def _within(self, wanted: list[int], limit: int) -> Picks:
         return within(Choice(self.corpus, wanted, self._costs, self.selector.strict), limit, self.measure)
