@@ -68,7 +68,7 @@ class Cut(nn.Module):
             attention: Any = layer.self_attn
             attention.is_causal = False
             if hasattr(layer, "gradient_checkpointing"):
-                layer.gradient_checkpointing = False
+                setattr(layer, "gradient_checkpointing", False)  # noqa: B010
         self._by_kind = "layer_type" in inspect.signature(type(self.rotary).forward).parameters
 
     @property
@@ -202,7 +202,7 @@ def _attend(
 
 def _heads(states: torch.Tensor, width: int) -> torch.Tensor:
     """(batch, tokens, heads · head width) -> (batch, heads, tokens, head width)."""
-    return states.unflatten(-1, (-1, width)).transpose(1, 2)
+    return states.view(*states.shape[:2], -1, width).transpose(1, 2)
 
 
 def _rotate(states: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:

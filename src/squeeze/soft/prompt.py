@@ -86,10 +86,12 @@ def split_prompt(tokenizer: Any, prompt: Prompt, *, context: bool, reply: bool =
     if isinstance(prompt, str):
         lead = JOINER if context and prompt else ""
         return begin_ids(tokenizer), plain_ids(tokenizer, lead + prompt)
-    if isinstance(prompt, tuple) and len(prompt) == 2 and all(isinstance(text, str) for text in prompt):
-        return [*begin_ids(tokenizer), *plain_ids(tokenizer, prompt[0])], plain_ids(tokenizer, prompt[1])
-    if isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt) and prompt:
-        return _chat(tokenizer, prompt, context, reply)
+    sides = [piece for piece in prompt if isinstance(piece, str)] if isinstance(prompt, Sequence) else []
+    if isinstance(prompt, tuple) and len(prompt) == 2 == len(sides):
+        return [*begin_ids(tokenizer), *plain_ids(tokenizer, sides[0])], plain_ids(tokenizer, sides[1])
+    messages = [piece for piece in prompt if isinstance(piece, Mapping)] if isinstance(prompt, Sequence) else []
+    if messages and len(messages) == len(prompt):
+        return _chat(tokenizer, messages, context, reply)
     raise InputError(f"prompt is {type(prompt).__name__}; allowed: a str, two of them in a tuple, or chat messages")
 
 

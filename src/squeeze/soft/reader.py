@@ -58,9 +58,15 @@ class Reader:
             CorruptError: vectors that are no finite numbers.
             BudgetError: more positions than the model reads.
         """
-        rows = [self._row(context, one, reply) for context, one in _pairs(compressed, prompt)]
+        rows = self.rows(compressed, prompt, reply=reply)
         self._check_length(rows, 0)
         return pad_left(rows)
+
+    def rows(
+        self, compressed: Context | Sequence[Context], prompt: Prompt | Sequence[Prompt], *, reply: bool = True
+    ) -> list[Row]:
+        """The rows that `inputs_embeds` pads into a batch."""
+        return [self._row(context, one, reply) for context, one in _pairs(compressed, prompt)]
 
     def generate(
         self,
@@ -78,8 +84,7 @@ class Reader:
             max_new_tokens: most tokens of the answer.
             options: further options of the model's `generate`, `do_sample` and `temperature` say; greedy without any.
         """
-        rows = [self._row(context, one, True) for context, one in _pairs(compressed, prompt)]
-        ids = self.generate_ids(rows, max_new_tokens=max_new_tokens, **options)
+        ids = self.generate_ids(self.rows(compressed, prompt), max_new_tokens=max_new_tokens, **options)
         texts = [self.tokenizer.decode(one, skip_special_tokens=True) for one in ids]
         return texts if isinstance(compressed, list | tuple) else texts[0]
 
@@ -93,7 +98,7 @@ class Reader:
 
     def stream(self, compressed: Context, prompt: Prompt, *, max_new_tokens: int = 64, **options: Any) -> Iterator[str]:
         """The answer in pieces, as they are made. Arguments are those of `generate`, for one context."""
-        rows = [self._row(compressed, prompt, True)]
+        rows = self.rows(compressed, prompt)
         self._check_length(rows, _new_tokens(max_new_tokens))
         inputs = pad_left(rows)
         streamer = need("transformers", extra="soft").TextIteratorStreamer(
