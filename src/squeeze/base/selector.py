@@ -14,6 +14,7 @@ from squeeze.base.selection import Outcome, Selection
 from squeeze.errors import ConfigError, nearest
 from squeeze.render import GAP, Style
 from squeeze.score.base import Corpus, Scores
+from squeeze.segment.blocks import UnitKind
 from squeeze.segment.layout import Layout
 from squeeze.select import Picks
 
@@ -34,7 +35,7 @@ class SelectorOptions:
         per_passage: each passage alone: its own scores, share of the budget and duplicates.
     """
 
-    unit: str = "sentence"
+    unit: UnitKind = "sentence"
     format: str = "auto"
     gap: str = GAP
     titles: bool = False
