@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Score = Callable[[Corpus, str | None], Scores]
 
-_LONE = {"heading", "header"}
-"""Kinds that say little by themselves."""
+_LONE = {"heading", "header", "open", "close"}
+"""Kinds that say little by themselves: headings, table headers, and what opens and closes a container."""
 
 _CUT_TRIES = 8
 """How many of the best units are tried for a cut when nothing fits whole."""
@@ -218,4 +218,12 @@ class Selection:
             unit = outcome.cut[0]
             message = f"no unit fits into {self.job.limit} tokens; one of {self.tokens[unit]} was cut at a word"
             out.append(Notice("unit_cut", message, int(self.corpus.passage[unit])))
-        return out
+        return out + self._removals(outcome)
+
+    def _removals(self, outcome: Outcome) -> list[Notice]:
+        """What the layouts of the passages shown say about what is not shown of them."""
+        kept: dict[int, list[int]] = {}
+        for unit in sorted(outcome.picks):
+            kept.setdefault(int(self.corpus.passage[unit]), []).append(int(self.corpus.piece[unit]))
+        said = [(passage, self.layouts[passage].notice(pieces)) for passage, pieces in kept.items()]
+        return [Notice("records_removed", message, passage) for passage, message in said if message]

@@ -71,3 +71,7 @@ class Layout:
         A format whose separators must match what is kept (JSON) overrides this with a layout class of its own.
         """
         return [(self.pieces[index].start, self.pieces[index].end) for index in kept]
+
+    def notice(self, kept: list[int]) -> str | None:
+        """A sentence for the caller when leaving out the other pieces is easily overlooked in the output, else None."""
+        return None

@@ -113,7 +113,7 @@ def _bounded(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The span, cut at the best place where it is too long: behind a semicolon, a comma, or white space."""
     while end - start > LONGEST:
         cut = _best_cut(text, start, end)
-        if not cut:
+        if not cut or text[start:cut].isspace() or text[cut:end].isspace():
             break
         yield start, cut
         start = cut
