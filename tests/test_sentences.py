@@ -188,8 +188,9 @@ def test_too_long_is_cut_at_a_space() -> None:
     assert all(text[start].isalpha() for start, _ in spans)
 
 
-def test_one_long_word_stays_whole() -> None:
-    assert sentence_spans("a" * 10_000) == [(0, 10_000)]
+@pytest.mark.parametrize("character", ["a", " ", "\n", "."])
+def test_nothing_to_cut_at_stays_whole(character: str) -> None:
+    assert sentence_spans(character * 10_000) == [(0, 10_000)]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t \u3000", "\ud800", "a\u3000. b。\u3000c", "\x00. A", "\ufeff"])
