@@ -116,7 +116,7 @@ def _full_stop_ends(context: Context, start: int, stop: int, offset: int) -> boo
         return opener or not after.isascii()
     if _is_initial(word) or _is_acronym(word) or lower in MAYBE:
         return _abbreviation_ends(text, offset, lower, opener)
-    known = opener or len(word) > 5 or not after or lower in context.starters
+    known = opener or len(word) > 5 or not word.isalpha() or not after or lower in context.starters
     return known or _library_ends(context, start, stop, after)
 
 
