@@ -3,13 +3,14 @@
     python -m squeeze.bench.speed --data nq.dev.jsonl.gz [--json FILE]
 
 Passages of question-answering rows are put together until the wanted length is reached. Every size is compressed
-several times and the fastest run counts, since others share the machine. A plain scan of the same text (a word count)
-stands beside each figure: the ratio of the two says more than seconds on a machine that others use too.
+several times, and the processor time of the fastest run counts, since others may share the machine. A plain scan of
+the same text (a word count) stands beside each figure: the ratio of the two says more than seconds do.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -34,12 +35,12 @@ def take(passages: Iterator[Passage], tokens: int) -> list[Passage]:
 
 
 def fastest(function: Callable[[], Any], repeat: int) -> float:
-    """Seconds of the fastest of several runs."""
+    """Processor seconds of the fastest of several runs: others may share the machine."""
     times = []
     for _ in range(repeat):
-        started = time.perf_counter()
+        started = time.process_time()
         function()
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     return min(times)
 
 
@@ -84,7 +85,7 @@ def main() -> None:
             print("  ".join(f"{key} {value}" for key, value in line.items()), flush=True)
     for name in ("passages", "one text"):
         own = [line for line in table if line["input"] == name]
-        for small, large in zip(own, own[1:], strict=False):
+        for small, large in itertools.pairwise(own):
             growth = large["seconds"] / small["seconds"]
             print(f"{name}: {large['tokens'] / small['tokens']:.2f} x tokens, {growth:.2f} x time")
     if args.json:
