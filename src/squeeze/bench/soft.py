@@ -14,6 +14,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +88,20 @@ def measure(reader: Any, arc: Any, tokens: int, factors: Sequence[int], repeats:
         row = reader.rows(context, QUESTION)
         return reader.generate_ids(row, max_new_tokens=1)[0]  # type: ignore[no-any-return]
 
+    def anew(budget: Budget) -> list[int]:
+        return read(arc.compress(text, budget=budget))
+
     full: list[tuple[float, int, Any]] = []
     hand: dict[int, list[tuple[float, int, Any]]] = {factor: [] for factor in factors}
     fly: dict[int, list[tuple[float, int, Any]]] = {factor: [] for factor in factors}
     encoding: dict[int, list[float]] = {factor: [] for factor in factors}
     results = {factor: arc.compress(text, budget=budget) for factor, budget in budgets.items()}
     for _ in range(repeats):  # the conditions take turns, so that a busy moment hits no single one
-        full.append(timed(lambda: read(text)))
+        full.append(timed(partial(read, text)))
         for factor, budget in budgets.items():
-            fly[factor].append(timed(lambda budget=budget: read(arc.compress(text, budget=budget))))
-            hand[factor].append(timed(lambda factor=factor: read(results[factor])))
-            encoding[factor].append(timed(lambda budget=budget: arc.compress(text, budget=budget))[0])
+            fly[factor].append(timed(partial(anew, budget)))
+            hand[factor].append(timed(partial(read, results[factor])))
+            encoding[factor].append(timed(partial(arc.compress, text, budget=budget))[0])
     base = min(seconds for seconds, _, _ in full)
     full_kv = kv_bytes(reader.model, reader.inputs_embeds(text, QUESTION))
     rows = []

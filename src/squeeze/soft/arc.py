@@ -174,6 +174,12 @@ class ArcEncoder(nn.Module):
         self.heads[name] = head.to(like)
         self.decoders[name] = Decoder(width, fingerprint)
 
+    def train_heads_only(self, *names: str) -> None:
+        """Leaves only the heads of these decoders to train: how a decoder is added to a trained encoder."""
+        wanted = {f"heads.{self.decoder(name)}." for name in names}
+        for key, value in self.named_parameters():
+            value.requires_grad_(key.startswith(tuple(wanted)))
+
     def decoder(self, name: str | None = None) -> str:
         """The name of a decoder; None stands for the only one.
 
@@ -284,13 +290,10 @@ class ArcEncoder(nn.Module):
 
     def save_pretrained(self, folder: str | PathLike[str], tokenizer: Any = None) -> None:
         """Writes the encoder as safetensors and JSON (see `squeeze.soft.checkpoint.save`)."""
-        from squeeze.soft.checkpoint import save
-
-        save(self, folder, tokenizer)
+        need("squeeze.soft.checkpoint", extra="soft").save(self, folder, tokenizer)
 
     @classmethod
     def from_pretrained(cls, name: str | PathLike[str], model: Any = None) -> ArcEncoder:
         """The encoder of a folder or hub name (see `squeeze.soft.checkpoint.load`)."""
-        from squeeze.soft.checkpoint import load
-
-        return load(name, model)
+        encoder: ArcEncoder = need("squeeze.soft.checkpoint", extra="soft").load(name, model)
+        return encoder

@@ -98,7 +98,8 @@ def read_tensors(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[st
     for name, tensor in tensors.items():
         if not tensor.is_floating_point() or not torch.isfinite(tensor).all():
             raise CorruptError(f"{name!r} in {path} holds values that are no finite numbers")
-    return tensors
+    # The file's own memory is not aligned as torch aligns its own, and some kernels round by alignment.
+    return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
 def write(folder: str | os.PathLike[str], weights: str, tensors: Mapping[str, torch.Tensor], info: Any) -> None:

@@ -239,4 +239,4 @@ def _target(name: str, heads: Sequence[str], decoders: Sequence[str]) -> str:
 
 def _halves(weight: torch.Tensor, head: int) -> torch.Tensor:
     """A query or key matrix whose heads pair their two halves instead of neighbours."""
-    return weight.unflatten(0, (-1, head // 2, 2)).transpose(1, 2).flatten(0, 2).contiguous()
+    return weight.view(-1, head // 2, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)

@@ -56,7 +56,7 @@ class Cut(nn.Module):
         inner = base_model(model)
         if type(layers) is not int or not 1 <= layers <= len(inner.layers):
             raise ConfigError(f"layers is {layers!r}; allowed: a whole number from 1 to {len(inner.layers)}")
-        memo: dict[int, Any] = {id(inner.config): _attending(inner.config)}
+        memo: dict[int, Any] = {id(inner.config): _settings(inner.config, layers)}
         for parameter in [*inner.embed_tokens.parameters(), *inner.layers[:layers].parameters()]:
             value = parameter.detach() if shared else parameter.detach().clone()
             memo[id(parameter)] = nn.Parameter(value, requires_grad=not shared)
@@ -144,7 +144,8 @@ class Cut(nn.Module):
     @staticmethod
     def _window(layer: Any, hidden: torch.Tensor, padding: torch.Tensor | None) -> torch.Tensor | None:
         """The mask of a layer, with the window of those that look at near tokens only."""
-        window = getattr(layer.self_attn, "sliding_window", None)
+        attention = layer.self_attn
+        window = getattr(attention, "sliding_window", getattr(attention.config, "sliding_window", None))
         tokens = hidden.shape[1]
         if not window or tokens <= window:
             return padding
@@ -165,9 +166,12 @@ def padding_mask(lengths: list[int] | None, hidden: torch.Tensor) -> torch.Tenso
     return mask.masked_fill(out, torch.finfo(hidden.dtype).min)[:, None, None]
 
 
-def _attending(config: Any) -> Any:
-    """A copy of the model's settings that asks for an attention which honours our masks."""
+def _settings(config: Any, layers: int) -> Any:
+    """A copy of the model's settings for so many layers, with an attention that honours our masks."""
     own = copy.deepcopy(config)
+    own.num_hidden_layers = layers
+    if getattr(own, "layer_types", None):
+        own.layer_types = list(own.layer_types)[:layers]
     own._attn_implementation = "eager" if getattr(own, "attn_logit_softcapping", None) else "sdpa"
     return own
 

@@ -11,7 +11,17 @@ import torch
 
 from squeeze.errors import BudgetError, ConfigError, InputError, need
 from squeeze.soft.fingerprint import model_fingerprint, model_part
-from squeeze.soft.inputs import Inputs, Row, evaluating, ids_row, join, pad_left, positions_of, vectors_row
+from squeeze.soft.inputs import (
+    Inputs,
+    Row,
+    evaluating,
+    ids_row,
+    join,
+    pad_left,
+    positions_of,
+    prepare_embeds,
+    vectors_row,
+)
 from squeeze.soft.prompt import Prompt, plain_ids, split_prompt
 from squeeze.types import Compressed, SoftPart, TextPart
 
@@ -207,7 +217,7 @@ def generate_ids(
 
     Args:
         model: a Hugging Face causal language model; it is left in the mode it is in.
-        embeds: (batch, positions, width).
+        embeds: (batch, positions, width), in any dtype; checked as `prepare_embeds` does.
         mask: 1 for what is read, (batch, positions); None where all is.
         max_new_tokens: most new tokens.
         options: further options of the model's `generate`; greedy without any.
@@ -220,6 +230,7 @@ def generate_ids(
     end = options.get("eos_token_id", model.generation_config.eos_token_id)
     ends = {end} if isinstance(end, int) else set(end or ())
     options.setdefault("pad_token_id", next(iter(sorted(ends)), 0))
+    embeds = prepare_embeds(model, embeds)
     if mask is None:
         mask = torch.ones(embeds.shape[:2], dtype=torch.long, device=embeds.device)
     with torch.no_grad(), evaluating(model):

@@ -173,4 +173,4 @@ def _text(step: Step, ids: Ids) -> torch.Tensor:
     """Input embeddings of text, (tokens, width), without gradient and in the vectors' dtype."""
     like = next(step.encoder.parameters())
     with torch.no_grad():
-        return text_embeds(step.model, torch.tensor([list(ids)], dtype=torch.long))[0].to(like)  # type: ignore[no-any-return]
+        return text_embeds(step.model, torch.tensor([list(ids)], dtype=torch.long))[0].to(like)
