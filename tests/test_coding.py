@@ -25,6 +25,7 @@ streams = st.one_of(
 )
 CHOICES: list[Callable[[list[int]], list[Phrase]]] = [
     select,
+    lambda ids: select(ids, order="share"),
     lambda ids: select(ids, order="saving"),
     lambda ids: longest_first(ids, 8),
 ]
@@ -100,12 +101,15 @@ def test_choices_with_other_costs_are_sound(ids: list[int], weight: list[int], d
         least=data.draw(st.integers(1, 5)),
     )
     limit = data.draw(st.none() | st.integers(0, 3))
+    order = data.draw(st.sampled_from(["best", "share", "saving"]))
     shortest = data.draw(st.integers(1, 4))
-    phrases = select(ids, costs, limit=limit, min_length=shortest)
+    phrases = select(ids, costs, limit=limit, min_length=shortest, order=order)
     check(ids, phrases, costs)
     assert limit is None or len(phrases) <= limit
     assert all(phrase.length >= shortest for phrase in phrases)
-    assert phrases == select(ids, costs, limit=limit, min_length=shortest)
+    assert phrases == select(ids, costs, limit=limit, min_length=shortest, order=order)
+    best = sum(phrase.saving for phrase in select(ids, costs, limit=limit, min_length=shortest))
+    assert best >= sum(phrase.saving for phrase in phrases)
 
 
 @pytest.mark.parametrize(

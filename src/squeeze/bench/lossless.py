@@ -132,7 +132,7 @@ def grow(ids: list[int]) -> dict[str, Any]:
     encode(ids, reserved=SPECIAL)
     traced = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    with multiprocessing.get_context("fork").Pool(1) as pool:  # a process of its own: its peak is that of the call
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # a fresh process, so that its peak is that of the call
         resident = pool.apply(_resident, (ids,))
     return {
         "tokens": len(ids),

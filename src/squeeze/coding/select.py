@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from squeeze.coding.repeats import Ints, Repeats, find_repeats
 
-Order = Literal["share", "saving"]
+Order = Literal["best", "share", "saving"]
 
+_SHORT = 20_000  # symbols up to which a second choice costs little
 _MANY = 64  # occurrences from which numpy is quicker than a loop
 _SHARE_BITS = 30  # shares are compared as integers of this many bits, so that no machine rounds another way
 
@@ -49,7 +50,7 @@ def select(
     *,
     limit: int | None = None,
     min_length: int = 2,
-    order: Order = "share",
+    order: Order = "best",
 ) -> list[Phrase]:
     """The phrases worth saying once, in the order in which they were taken; no two occurrences overlap.
 
@@ -62,22 +63,27 @@ def select(
         costs: what markers, entries and symbols cost.
         limit: the most phrases; None: as many as pay.
         min_length: the shortest phrase, in symbols.
-        order: what "best" means. "saving": the most tokens saved. "share": the most tokens saved for each token that
-            the phrase covers, which leaves the rest of the text to phrases that do better there; it saves more in
-            the end (a tenth to a fifth more on code and JSON) unless `limit` binds, where the better of both is taken.
+        order: which repeat is the best one. "saving": that which saves most tokens. "share": that which saves most
+            for each token it covers; this leaves the rest to phrases that do better there, and saves more in the end
+            (up to a fifth more on code and JSON). "best": by share, and where the sequence is short or `limit` binds
+            also by saving; what saves more is returned.
     """
     costs = costs or Costs()
     values = np.asarray(ids, dtype=np.int64)
     if len(values) < 2 * min_length or (limit is not None and limit < 1):
         return []
     repeats = find_repeats(values, min_length=min_length)
-    chosen = _Selection(repeats, len(values), costs, order).run(min_length, None if order == "share" else limit)
-    if limit is None or len(chosen) <= limit:
+    if order == "saving":
+        return _Selection(repeats, len(values), costs, "saving").run(min_length, limit)
+    chosen = _Selection(repeats, len(values), costs, "share").run(min_length, None)
+    bound = limit is not None and len(chosen) > limit
+    if bound:
+        largest = sorted(range(len(chosen)), key=lambda at: (-chosen[at].saving, at))[:limit]
+        chosen = [chosen[at] for at in sorted(largest)]
+    if order == "share" or not (bound or len(values) <= _SHORT):
         return chosen
-    largest = sorted(sorted(range(len(chosen)), key=lambda at: (-chosen[at].saving, at))[:limit])
-    kept = [chosen[at] for at in largest]
     other = _Selection(repeats, len(values), costs, "saving").run(min_length, limit)
-    return max(kept, other, key=lambda phrases: sum(phrase.saving for phrase in phrases))
+    return max(chosen, other, key=lambda phrases: sum(phrase.saving for phrase in phrases))
 
 
 class _Selection:
