@@ -3,7 +3,8 @@
     python -m squeeze.bench.soft --json reports/soft.json
 
 For every context length and pooling factor: the full text; encoding on the fly and reading; reading vectors that are at
-hand. Times are the fastest of the repeats, as whatever else runs on the machine can only add to them. The encoder is
+hand. Times are the fastest of the repeats, as whatever else runs on the machine can only add to them; beside the time
+on the clock stands the processor time, which is the same on an idle machine and steadier on a busy one. The encoder is
 untrained: these figures are about cost, and say nothing about answers.
 """
 
@@ -11,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import random
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from squeeze import Budget, Compressed, load
 from squeeze.bench.machine import write_report
@@ -41,13 +41,20 @@ def context_of(tokens: int, tokenizer: Any, seed: int) -> str:
     return text
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, int, Any]:
-    """Seconds, peak resident bytes while it ran (0 where the system does not tell), and what it returned."""
+class Run(NamedTuple):
+    """Seconds on the clock, processor seconds, peak resident bytes (0 where the system does not tell)."""
+
+    seconds: float
+    cpu: float
+    peak: int
+
+
+def timed(work: Callable[[], Any]) -> Run:
+    """What a piece of work took."""
     told = _reset_peak()
-    started = time.perf_counter()
-    result = work()
-    seconds = time.perf_counter() - started
-    return seconds, _peak() if told else 0, result
+    started, used = time.perf_counter(), time.process_time()
+    work()
+    return Run(time.perf_counter() - started, time.process_time() - used, _peak() if told else 0)
 
 
 def _reset_peak() -> bool:
@@ -91,61 +98,74 @@ def measure(reader: Any, arc: Any, tokens: int, factors: Sequence[int], repeats:
     def anew(budget: Budget) -> list[int]:
         return read(arc.compress(text, budget=budget))
 
-    full: list[tuple[float, int, Any]] = []
-    hand: dict[int, list[tuple[float, int, Any]]] = {factor: [] for factor in factors}
-    fly: dict[int, list[tuple[float, int, Any]]] = {factor: [] for factor in factors}
-    encoding: dict[int, list[float]] = {factor: [] for factor in factors}
+    full: list[Run] = []
+    hand: dict[int, list[Run]] = {factor: [] for factor in factors}
+    fly: dict[int, list[Run]] = {factor: [] for factor in factors}
+    encoding: dict[int, list[Run]] = {factor: [] for factor in factors}
     results = {factor: arc.compress(text, budget=budget) for factor, budget in budgets.items()}
     for _ in range(repeats):  # the conditions take turns, so that a busy moment hits no single one
         full.append(timed(partial(read, text)))
         for factor, budget in budgets.items():
             fly[factor].append(timed(partial(anew, budget)))
             hand[factor].append(timed(partial(read, results[factor])))
-            encoding[factor].append(timed(partial(arc.compress, text, budget=budget))[0])
-    base = min(seconds for seconds, _, _ in full)
+            encoding[factor].append(timed(partial(arc.compress, text, budget=budget)))
+    base = fastest(full)
     full_kv = kv_bytes(reader.model, reader.inputs_embeds(text, QUESTION))
     rows = []
     for factor in factors:
-        on_the_fly, at_hand = min(s for s, _, _ in fly[factor]), min(s for s, _, _ in hand[factor])
+        on_the_fly, at_hand = fastest(fly[factor]), fastest(hand[factor])
         kv = kv_bytes(reader.model, reader.inputs_embeds(results[factor], QUESTION))
         rows.append(
             {
                 "factor": factor,
                 "vectors": results[factor].tokens_after,
-                "encode_seconds": round(min(encoding[factor]), 3),
-                "on_the_fly_seconds": round(on_the_fly, 3),
-                "at_hand_seconds": round(at_hand, 3),
-                "on_the_fly_times_shorter": round(base / on_the_fly, 2),
-                "at_hand_times_shorter": round(base / at_hand, 2),
+                "encode": fastest(encoding[factor])._asdict(),
+                "on_the_fly": on_the_fly._asdict(),
+                "at_hand": at_hand._asdict(),
+                "on_the_fly_times_shorter": round(base.seconds / on_the_fly.seconds, 2),
+                "on_the_fly_times_less_cpu": round(base.cpu / on_the_fly.cpu, 2),
+                "at_hand_times_shorter": round(base.seconds / at_hand.seconds, 2),
+                "at_hand_times_less_cpu": round(base.cpu / at_hand.cpu, 2),
                 "kv_bytes": kv,
                 "kv_times_smaller": round(full_kv / kv, 2),
-                "on_the_fly_peak_bytes": int(statistics.median(peak for _, peak, _ in fly[factor])),
-                "at_hand_peak_bytes": int(statistics.median(peak for _, peak, _ in hand[factor])),
             }
         )
     return {
         "tokens": tokens,
-        "full_seconds": round(base, 3),
+        "full": base._asdict(),
         "full_kv_bytes": full_kv,
-        "full_peak_bytes": int(statistics.median(peak for _, peak, _ in full)),
         "factors": rows,
     }
+
+
+def fastest(runs: Sequence[Run]) -> Run:
+    """The least of each figure, to the millisecond."""
+    return Run(
+        round(min(run.seconds for run in runs), 3),
+        round(min(run.cpu for run in runs), 3),
+        min(run.peak for run in runs),
+    )
 
 
 def line(found: dict[str, Any]) -> str:
     """One context length as a few lines of a table."""
     head = (
-        f"{found['tokens']:6} tokens: full text {found['full_seconds']:7.2f} s, "
-        f"KV {found['full_kv_bytes'] / 2**20:6.1f} MiB, peak {found['full_peak_bytes'] / 2**20:6.0f} MiB"
+        f"{found['tokens']:6} tokens: full text {_spent(found['full'])}, KV {found['full_kv_bytes'] / 2**20:.1f} MiB, "
+        f"peak {found['full']['peak'] / 2**20:.0f} MiB"
     )
     rows = [
-        f"   {row['factor']}x: encoding {row['encode_seconds']:6.2f} s, on the fly {row['on_the_fly_seconds']:6.2f} s "
-        f"({row['on_the_fly_times_shorter']:.2f} times shorter), at hand {row['at_hand_seconds']:6.2f} s "
-        f"({row['at_hand_times_shorter']:.2f} times), KV {row['kv_bytes'] / 2**20:5.1f} MiB "
-        f"({row['kv_times_smaller']:.2f} times smaller), peak {row['at_hand_peak_bytes'] / 2**20:.0f} MiB"
+        f"   {row['factor']}x: encoding {_spent(row['encode'])}; on the fly {_spent(row['on_the_fly'])}, "
+        f"{row['on_the_fly_times_shorter']:.2f} times shorter ({row['on_the_fly_times_less_cpu']:.2f}); "
+        f"at hand {_spent(row['at_hand'])}, {row['at_hand_times_shorter']:.2f} times "
+        f"({row['at_hand_times_less_cpu']:.2f}); KV {row['kv_bytes'] / 2**20:.1f} MiB, "
+        f"{row['kv_times_smaller']:.2f} times smaller; peak {row['at_hand']['peak'] / 2**20:.0f} MiB"
         for row in found["factors"]
     ]
     return "\n".join([head, *rows])
+
+
+def _spent(run: dict[str, Any]) -> str:
+    return f"{run['seconds']:.2f} s (processor {run['cpu']:.2f} s)"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -174,8 +194,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(line(results[-1]), flush=True)
     seconds = {found["tokens"]: found["factors"] for found in results}
     if 4000 in seconds and 7500 in seconds:
-        longer = [b["encode_seconds"] / a["encode_seconds"] for a, b in zip(seconds[4000], seconds[7500], strict=True)]
-        print("encoding 7,500 tokens against 4,000:", ", ".join(f"{ratio:.2f} times" for ratio in longer))
+        pairs = list(zip(seconds[4000], seconds[7500], strict=True))
+        for clock in ("seconds", "cpu"):
+            longer = [long["encode"][clock] / short["encode"][clock] for short, long in pairs]
+            print(
+                f"encoding 7,500 tokens against 4,000 ({clock}):", ", ".join(f"{ratio:.2f} times" for ratio in longer)
+            )
     if given.json:
         write_report(given.json, "squeeze.bench.soft", results, model="SmolLM2-135M-Instruct", **vars(given))
 
