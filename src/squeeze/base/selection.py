@@ -96,18 +96,23 @@ class Selection:
         return Outcome(picks)
 
     def _wanted(self) -> list[int]:
-        """Units by score, the most wanted first, without those that only announce others: these bring them along."""
+        """Units by score, the most wanted first, what no reader sees (scripts) last.
+
+        Left out are those that only announce others, which bring them along.
+        """
         scores = self.scores if self.overlap else np.round(salience(self.corpus), 9)
         out = self.blank | self.repeated | self.low
         if not self.selector.strict:
             out |= self._announcing()
-        return [int(unit) for unit in np.argsort(-scores, kind="stable") if not out[unit]]
+        hidden = np.array([kind == "hidden" for kind in self.corpus.kinds], dtype=bool)
+        return [int(unit) for unit in np.lexsort((-scores, hidden)) if not out[unit]]
 
     def _announcing(self) -> NDArray[np.bool_]:
         """Which units say little by themselves: headings, table headers and lead-ins that other units need."""
         needed = {base + need for base, piece in self._placed() for need in piece.needs}
         pairs = enumerate(zip(self.corpus.kinds, self.corpus.texts, strict=True))
-        lone = [i in needed and (kind in _LONE or text.endswith((":", "："))) for i, (kind, text) in pairs]
+        prose = [piece.prose for _, piece in self._placed()]
+        lone = [i in needed and (kind in _LONE or (prose[i] and text[-1:] in (":", "："))) for i, (kind, text) in pairs]
         return np.array(lone, dtype=bool)
 
     def _placed(self) -> Iterator[tuple[int, Piece]]:

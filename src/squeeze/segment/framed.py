@@ -76,6 +76,7 @@ class Builder:
         pieces: those collected.
         frames: where each stands.
         nodes: the tree so far.
+        at: where the next piece begins.
     """
 
     length: int
@@ -83,7 +84,7 @@ class Builder:
     frames: list[Frame] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     _open: list[tuple[int, int]] = field(default_factory=list)  # opener and node of the containers that are open
-    _at: int = 0
+    at: int = 0
 
     def __post_init__(self) -> None:
         self.nodes.append(Node(0, self.length, "document", -1, 0))
@@ -91,7 +92,7 @@ class Builder:
     def open(self, end: int, kind: str, needs: tuple[int, ...] = ()) -> int:
         """Opens a container whose opening part ends at `end`; gives its index."""
         parent = self._open[-1][1] if self._open else 0
-        self.nodes.append(Node(self._at, self.length, kind, parent, self.nodes[parent].level + 1))
+        self.nodes.append(Node(self.at, self.length, kind, parent, self.nodes[parent].level + 1))
         index = self._add(end, end, "open", needs, len(self.nodes) - 1)
         self._open.append((index, len(self.nodes) - 1))
         return index
@@ -101,9 +102,9 @@ class Builder:
         opener, node = self._open.pop()
         outer = self._open[-1][0] if self._open else -1
         index = len(self.pieces)
-        self.pieces.append(Piece(self._at, end, "close", node, (), prose=False))
+        self.pieces.append(Piece(self.at, end, "close", node, (), prose=False))
         self.frames.append(Frame(outer, -1, stop, opener))
-        self._at = end
+        self.at = end
         self.nodes[node] = self.nodes[node]._replace(end=end)
         self.frames[opener] = self.frames[opener]._replace(partner=index)
 
@@ -114,9 +115,9 @@ class Builder:
 
     def _add(self, stop: int, end: int, kind: str, needs: tuple[int, ...], node: int, prose: bool = False) -> int:
         opener = self._open[-1][0] if self._open else -1
-        self.pieces.append(Piece(self._at, end, kind, node, needs, prose))
+        self.pieces.append(Piece(self.at, end, kind, node, needs, prose))
         self.frames.append(Frame(opener, -1, stop))
-        self._at = end
+        self.at = end
         return len(self.pieces) - 1
 
     def build(self, name: str, gap: Gap, removal: str = "") -> Framed:

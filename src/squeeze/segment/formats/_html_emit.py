@@ -1,0 +1,156 @@
+"""From the elements of an HTML page to pieces and the tags that must come with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from squeeze.segment.formats._html_tree import INLINE, Element, first_at_or_after, sentence_cuts
+from squeeze.segment.framed import Builder
+from squeeze.segment.graphemes import is_break
+from squeeze.segment.layout import Layout, Node, Piece
+
+_WHOLE = 320  # characters of an element that stays whole
+_ROW = 2000  # characters of a table row, a heading or a term that stays whole
+_SENTENCES = 160  # characters from which a stretch of sentences is full
+_KEPT = frozenset(["tr", "dt", "caption", "summary", "h1", "h2", "h3", "h4", "h5", "h6", "title"])
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+
+
+@dataclass(slots=True)
+class _Place:
+    """A container whose children are being added.
+
+    Attributes:
+        element: the container.
+        framed: whether its tags are pieces.
+        at: the next child.
+        needs: what all that follows in it needs: headings, the term of a definition, the header of a table.
+        level: of the heading that the needs end with, 0 without one.
+    """
+
+    element: Element
+    framed: bool
+    at: int = 0
+    needs: tuple[int, ...] = ()
+    level: int = 0
+
+
+def emit(text: str, root: Element, name: str) -> Layout:
+    """The layout of the page."""
+    builder = Builder(len(text))
+    walker = _Walker(text, builder)
+    walker.walk(root)
+    if not builder.pieces:
+        document = Node(0, len(text), "document", -1, 0)
+        return Layout(name, (document,), (Piece(0, len(text), "html", 0, prose=False),), "none")
+    return builder.build(name, "none")
+
+
+class _Walker:
+    """Adds the children of containers with a stack of its own, so that no page is too deep."""
+
+    def __init__(self, text: str, builder: Builder) -> None:
+        self.text, self.builder = text, builder
+        self.stack: list[_Place] = []
+
+    def walk(self, root: Element) -> None:
+        """Adds all pieces of the page."""
+        self.stack.append(_Place(root, False))
+        while self.stack:
+            place = self.stack[-1]
+            children = place.element.children
+            if place.at >= len(children):
+                self._leave(place)
+                continue
+            run = place.at
+            while place.at < len(children) and _is_inline(children[place.at]):
+                place.at += 1
+            if place.at > run:
+                self._run(children[run : place.at], place)
+            else:
+                place.at += 1
+                self._block(children[run], place)
+
+    def _leave(self, place: _Place) -> None:
+        """Ends a container; white space before its end tag belongs to the tag."""
+        self.stack.pop()
+        if place.framed:
+            self.builder.close(place.element.end, place.element.end)
+        elif not self.stack:
+            self._leaf(place.element.end, "html", ())
+
+    def _block(self, child: Element, place: _Place) -> None:
+        kept = child.tag in _KEPT and child.end - child.start <= _ROW
+        if kept or child.hidden or not child.children or child.end - child.start <= _WHOLE:
+            self._leaf(child.end, _kind(child), place.needs)
+            self._note(child, place)
+            return
+        closed = child.end > child.closing
+        if closed:
+            self.builder.open(child.inside, child.tag, place.needs)
+        self.stack.append(_Place(child, closed, 0, place.needs, 0))
+
+    def _note(self, child: Element, place: _Place) -> None:
+        """Remembers a heading, a term or a table header for what follows it."""
+        index = len(self.builder.pieces) - 1
+        if child.tag in _HEADINGS:
+            outer = place.needs if not place.level else place.needs[:-1]
+            place.needs, place.level = (*outer, index), _HEADINGS[child.tag]
+        elif child.tag in ("dt", "summary") or (
+            child.tag == "tr" and _is_header(child) and place.needs[-1:] != (index,)
+        ):
+            self._announce(child, place, index)
+
+    def _announce(self, child: Element, place: _Place, index: int) -> None:
+        """A term holds for the siblings up to the next one, the header of a table for all later rows of the table."""
+        if child.tag != "tr":
+            place.needs = (*self._outer_needs(), index)
+            return
+        for other in reversed(self.stack):
+            other.needs = (*other.needs, index)
+            if other.element.tag == "table":
+                break
+
+    def _outer_needs(self) -> tuple[int, ...]:
+        return self.stack[-2].needs if len(self.stack) > 1 else ()
+
+    def _run(self, run: list[Element], place: _Place) -> None:
+        """Adds text and inline elements: sentences, where they are long."""
+        start, end = run[0].start, run[-1].end
+        if not self.text[start:end].strip():
+            return  # white space goes to the piece behind it
+        if end - start > _WHOLE:
+            cuts = sentence_cuts(self.text, run)
+            while end - start > _SENTENCES:
+                cut = first_at_or_after(cuts, start + _SENTENCES // 2, end)
+                if cut >= end or not self.text[cut:end].strip():
+                    break
+                if is_break(self.text, cut):
+                    self._leaf(cut, "sentence", place.needs)
+                start = cut
+        self._leaf(end, "sentence", place.needs)
+
+    def _leaf(self, end: int, kind: str, needs: tuple[int, ...]) -> None:
+        start = self.builder.at
+        if end > start:
+            prose = kind == "sentence" and not any(mark in self.text[start:end] for mark in "<&")
+            self.builder.leaf(end, end, kind, needs[-2:], prose=prose)
+
+
+def _is_inline(element: Element) -> bool:
+    return (not element.tag or element.tag in INLINE) and not element.hidden
+
+
+def _kind(element: Element) -> str:
+    if element.hidden:
+        return "hidden"
+    if element.tag in _HEADINGS or element.tag == "title":
+        return "heading"
+    if element.tag == "tr":
+        return "header" if _is_header(element) else "row"
+    return {"dt": "term", "li": "item"}.get(element.tag, "html")
+
+
+def _is_header(row: Element) -> bool:
+    cells = [cell for cell in row.children if cell.tag in ("th", "td")]
+    return bool(cells) and all(cell.tag == "th" for cell in cells)
