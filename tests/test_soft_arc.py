@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
 
+
+import conftest
 import squeeze
 from squeeze import Budget, Passage
 from squeeze.compressors.arc import ARC
@@ -161,6 +165,20 @@ def test_a_checkpoint_with_its_own_tokenizer_needs_no_model(tmp_path: object) ->
     arc = squeeze.load("arc", checkpoint=str(tmp_path))
     assert arc.fingerprint.startswith(model_fingerprint(model))
     assert arc.compress(TEXTS).tokens_before == len("\n\n".join(TEXTS))
+
+
+def test_encoder_and_decoder_may_spell_differently(tmp_path: Path) -> None:
+    model, tokenizer = tiny_model(vocab_size=280), PreTrainedTokenizerFast(tokenizer_object=conftest.byte_tokenizer())
+    ArcEncoder.from_model(tiny_model(), ArcSettings(layers=1), name="other").save_pretrained(tmp_path, byte_tokenizer())
+    encoder = ArcEncoder.from_pretrained(tmp_path)
+    encoder.add_decoder("reader", 32, model_fingerprint(model))
+    encoder.save_pretrained(tmp_path, byte_tokenizer())
+    arc = ARC(model=model, tokenizer=tokenizer, checkpoint=str(tmp_path), decoder="reader")
+    text = "plain words only " * 9
+    result = arc.compress(text)
+    assert result.tokens_before == len(tokenizer.encode(text, add_special_tokens=False)) < len(text) / 3
+    assert result.tokens_after == -(-len(text) // 8) + 1, "bytes by the factor that is shorter than the words"
+    assert Reader(model, tokenizer)._context(result)
 
 
 def test_another_counter_counts_and_the_model_spells() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+import time
 
 import pytest
 
@@ -191,7 +193,16 @@ def test_a_stream_gives_the_same_answer_in_pieces(arc: ARC, reader: Reader) -> N
     pieces = list(reader.stream(result, PROMPT, max_new_tokens=30))
     assert "".join(pieces) == reader.generate(result, PROMPT, max_new_tokens=30)
     with pytest.raises(ConfigError, match="max_length"):
-        list(reader.stream(result, PROMPT, max_length=7))
+        reader.stream(result, PROMPT, max_length=7)
+    with pytest.raises(ValueError, match="no_such_option"):
+        list(reader.stream(result, PROMPT, no_such_option=7))
+    left = reader.stream(result, PROMPT, max_new_tokens=3000)
+    assert next(left) and next(left)
+    left.close()
+    deadline = time.monotonic() + 60
+    while any(thread.name == "squeeze stream" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "the model goes on although nobody reads"
+        time.sleep(0.01)
 
 
 def test_the_log_probability_of_an_answer_is_the_models(model: object, tokenizer: object, reader: Reader) -> None:
@@ -214,7 +225,7 @@ def test_the_length_is_checked_before_the_model_runs(arc: ARC, tokenizer: object
         lambda: reader.generate("x" * 30, "y", max_new_tokens=20),
         lambda: reader.answer_logprob("x" * 50, "y", "z"),
         lambda: reader.inputs_embeds("x" * 50, "y"),
-        lambda: list(reader.stream("x" * 50, "y")),
+        lambda: reader.stream("x" * 50, "y"),
     ):
         with pytest.raises(BudgetError, match="reads 40") as caught:
             call()

@@ -48,7 +48,7 @@ def reader() -> Reader:
 
 
 def test_it_answers_from_text(reader: Reader) -> None:
-    assert "1931" in reader.generate(CONTEXT, QUESTION, max_new_tokens=24)
+    assert "1931" in reader.generate(CONTEXT, QUESTION, max_new_tokens=16)
 
 
 def test_its_own_embeddings_are_read_like_text(reader: Reader) -> None:
@@ -56,11 +56,11 @@ def test_its_own_embeddings_are_read_like_text(reader: Reader) -> None:
     vectors = text_embeds(reader.model, torch.tensor([ids]))[0].detach()
     part = squeeze.SoftPart(0, 0, len(CONTEXT), vectors, model_fingerprint(reader.model))
     result = squeeze.Compressed((squeeze.Passage(CONTEXT),), None, (part,), (), 1, 1, 0.0, "smollm2", "identity")
-    soft, text = (reader.generate(context, QUESTION, max_new_tokens=16) for context in (result, CONTEXT))
+    soft, text = (reader.generate(context, QUESTION, max_new_tokens=6) for context in (result, CONTEXT))
     assert soft == text
-    both = reader.generate([result, "It rained."], [QUESTION, "Then"], max_new_tokens=8)
-    assert both[0] == reader.generate(result, QUESTION, max_new_tokens=8)
-    assert both[1] == reader.generate("It rained.", "Then", max_new_tokens=8)
+    both = reader.generate([result, "It rained."], [QUESTION, "Then"], max_new_tokens=4)
+    assert both[0] == reader.generate(result, QUESTION, max_new_tokens=4)
+    assert both[1] == reader.generate("It rained.", "Then", max_new_tokens=4)
     right, wrong = (reader.answer_logprob(result, QUESTION, answer) for answer in ("1931", "1874"))
     assert right > wrong
 

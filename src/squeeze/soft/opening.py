@@ -20,7 +20,7 @@ class Opened:
     """An encoder ready for use.
 
     Attributes:
-        encoder: the encoder, in eval mode.
+        encoder: the encoder, put into eval mode.
         decoder: which of its decoders reads the vectors.
         reads: fingerprint of that model.
         spells: the tokenizer whose ids the encoder takes.
@@ -70,7 +70,7 @@ def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None) -
     own = load_hf_tokenizer(folder) if folder is not None and has_tokenizer(folder) else None
     models = tokenizer_of(model, tokenizer) if model is not None or own is None else own
     counts = load_tokenizer(models if isinstance(tokenizer, str) and tokenizer == "estimate" else tokenizer)
-    return Opened(encoder.eval(), name, reads, load_tokenizer(own or models), counts)
+    return Opened(encoder.eval(), name, reads, load_tokenizer(models if own is None else own), counts)
 
 
 def _fingerprint(encoder: ArcEncoder, name: str, model: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -107,14 +107,21 @@ class Reader:
         )
 
     def stream(self, compressed: Context, prompt: Prompt, *, max_new_tokens: int = 64, **options: Any) -> Iterator[str]:
-        """The answer in pieces, as they are made. Arguments are those of `generate`, for one context."""
+        """The answer in pieces, as they are made; leaving the loop early stops the model.
+
+        Arguments are those of `generate`, for one context; they are checked at once.
+        """
         rows = self.rows(compressed, prompt)
         self._check_length(rows, _new_tokens(max_new_tokens))
-        inputs = pad_left(rows)
+        _check_options(options)
+        criteria = options.pop("stopping_criteria", ())
+        inputs, stop, failed = pad_left(rows), threading.Event(), list[BaseException]()
         streamer = need("transformers", extra="soft").TextIteratorStreamer(
             self.tokenizer, skip_prompt=True, skip_special_tokens=True
         )
-        failed: list[BaseException] = []
+
+        def stopped(ids: torch.Tensor, _scores: Any, **_: Any) -> torch.Tensor:
+            return torch.full((len(ids),), stop.is_set(), device=ids.device)
 
         def work() -> None:
             try:
@@ -124,6 +131,7 @@ class Reader:
                     inputs.attention_mask,
                     max_new_tokens=max_new_tokens,
                     streamer=streamer,
+                    stopping_criteria=[*criteria, stopped],
                     **options,
                 )
             except BaseException as error:  # handed to whoever reads the stream
@@ -131,11 +139,18 @@ class Reader:
                 streamer.end()
 
         thread = threading.Thread(target=work, daemon=True, name="squeeze stream")
-        thread.start()
-        yield from (piece for piece in streamer if piece)
-        thread.join()
-        if failed:
-            raise failed[0]
+
+        def pieces() -> Iterator[str]:
+            thread.start()
+            try:
+                yield from (piece for piece in streamer if piece)
+            finally:
+                stop.set()
+            thread.join()
+            if failed:
+                raise failed[0]
+
+        return pieces()
 
     def answer_logprobs(self, compressed: Context, prompt: Prompt, answer: str) -> list[float]:
         """The natural log-probability of each token of an answer, given the context, the prompt and what precedes it.
@@ -222,9 +237,7 @@ def generate_ids(
         max_new_tokens: most new tokens.
         options: further options of the model's `generate`; greedy without any.
     """
-    taken = sorted(set(options) & set(_OURS) - {"streamer"})
-    if taken:
-        raise ConfigError(f"{taken[0]} cannot be given here; the reader sets it (max_new_tokens limits the answer)")
+    _check_options({name: value for name, value in options.items() if name != "streamer"})
     if not options.get("do_sample"):
         options = {"temperature": None, "top_p": None, "top_k": None, **options, "do_sample": False}
     end = options.get("eos_token_id", model.generation_config.eos_token_id)
@@ -238,6 +251,12 @@ def generate_ids(
             inputs_embeds=embeds, attention_mask=mask, max_new_tokens=_new_tokens(max_new_tokens), **options
         )
     return [_to_end(row, ends) for row in made.tolist()]
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    taken = sorted(set(options) & set(_OURS))
+    if taken:
+        raise ConfigError(f"{taken[0]} cannot be given here; the reader sets it (max_new_tokens limits the answer)")
 
 
 def _to_end(ids: list[int], ends: set[int]) -> list[int]:
