@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from squeeze.base import Compressor
@@ -46,12 +46,17 @@ def compress(
         SqueezeError: of the kind that `squeeze.errors` lists; the message names what was given and what is allowed.
     """
     budget = Budget(max_tokens, keep)  # before loading: a wrong limit must not cost a model's loading time
-    return _compressor(method, tokenizer, options).compress(passages, query, budget=budget)
+    return kept_compressor(method, tokenizer, options).compress(passages, query, budget=budget)
 
 
-def _compressor(method: str, tokenizer: Any, options: dict[str, Any]) -> Compressor:
+def kept_compressor(method: str, tokenizer: Any, options: Mapping[str, Any]) -> Compressor:
+    """The compressor of that method and those options, the one of an earlier call where there is one.
+
+    An option or a tokenizer that cannot be told from others by its value (unhashable, and no list, set or dict) gets a
+    new compressor at each call.
+    """
     # Types stand beside values because 1, 1.0 and True are equal as keys and not as options.
-    key = (method, tokenizer, *sorted((name, type(value).__name__, value) for name, value in options.items()))
+    key = (method, _hashable(tokenizer), _hashable(options))
     try:
         hash(key)
     except TypeError:
@@ -63,3 +68,15 @@ def _compressor(method: str, tokenizer: Any, options: dict[str, Any]) -> Compres
                 _compressors.popitem(last=False)
         _compressors.move_to_end(key)
         return _compressors[key]
+
+
+def _hashable(value: Any) -> tuple[Any, ...]:
+    """A value as part of a key, with its type; lists, sets and dicts by what is in them."""
+    inner: Any = value
+    if isinstance(value, Mapping):
+        inner = frozenset((name, _hashable(item)) for name, item in value.items())
+    elif isinstance(value, list | tuple):
+        inner = tuple(_hashable(item) for item in value)
+    elif isinstance(value, set | frozenset):
+        inner = frozenset(_hashable(item) for item in value)
+    return type(value).__name__, inner

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import functools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
 
 from squeeze.errors import BudgetError, ConfigError, InputError, SqueezeError
+from squeeze.pool import in_pool
 from squeeze.render import JOINER
 from squeeze.tokens import Tokenizer, load_tokenizer
 from squeeze.types import Budget, Compressed, Notice, Passage, SoftPart, TextPart, Unit
@@ -151,9 +148,7 @@ class Compressor(ABC):
         progress: Progress | None = None,
     ) -> Compressed:
         """`compress` in a small thread pool shared by all compressors, so that the event loop stays alive."""
-        call = functools.partial(self.compress, passages, query, budget=budget, progress=progress)
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: context.run(call))
+        return await in_pool(self.compress, passages, query, budget=budget, progress=progress)
 
     def compress_many(
         self,
@@ -258,9 +253,3 @@ def _budget(given: Any) -> Budget:
     if isinstance(given, bool) or not isinstance(given, int):
         raise ConfigError(f"budget is {given!r}; allowed: a Budget, a whole number of tokens, or None")
     return Budget(max_tokens=given)
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    """The shared pool: two workers, since compressing holds the interpreter and more would starve the event loop."""
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="squeeze")
