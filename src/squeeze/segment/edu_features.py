@@ -143,11 +143,13 @@ class Places(NamedTuple):
         word: index of the word that would begin a clause.
         first: index of the first word of its sentence.
         last: index of the last.
+        opener: index of the word that opens the stretch before it: behind the last mark, or the first of the sentence.
     """
 
     word: Ints
     first: Ints
     last: Ints
+    opener: Ints
 
 
 def find_places(words: Words) -> Places:
@@ -159,10 +161,16 @@ def find_places(words: Words) -> Places:
     of = np.cumsum(opens) - 1
     word = np.flatnonzero(words.spaced & ~opens)
     lasts = np.append(firsts[1:], count) - 1
-    return Places(word, firsts[of[word]], lasts[of[word]])
+    plain = words.kinds[SHAPE] > 0
+    stretch = opens.copy()
+    stretch[1:] |= plain[1:] & ~plain[:-1]
+    openers = np.flatnonzero(stretch)
+    opener = openers[np.cumsum(stretch)[word - 1] - 1]
+    return Places(word, firsts[of[word]], lasts[of[word]], opener)
 
 
 DONE, AHEAD = (7, 0), (8, 0)  # words of the sentence before the place, and behind it
+OPENER, OPENER_CLASS = (9, 0), (10, 0)  # the word that opens the stretch before the place, and its middle class
 _CLASSES = (COARSE, MIDDLE, FINE)
 _TRIPLES = ((-1, 0, 1), (0, 1, 2), (-2, -1, 0))
 
@@ -185,6 +193,19 @@ _FEATURES: list[tuple[tuple[int, int], ...]] = [
     *(((WORD, 0), (row, -1), (row, 1)) for row in (COARSE, MIDDLE)),
     *(((WORD, -1), (row, 0), (row, 1)) for row in (COARSE, MIDDLE)),
     *(((WORD, 0), (row, 1), (row, 2)) for row in (COARSE, MIDDLE)),
+    *(((row, offset), (row, offset + 2)) for row in (WORD, MIDDLE) for offset in (-2, 0) if (row, offset) != (WORD, 0)),
+    *(((row, -1), (row, 1)) for row in (MIDDLE, FINE)),
+    *(((row, -2), (row, -1), (WORD, 0), (row, 1)) for row in (COARSE, MIDDLE)),
+    ((MIDDLE, -1), (WORD, 0), (MIDDLE, 1), (MIDDLE, 2)),
+    ((WORD, -1), (WORD, 2)),
+    ((WORD, -1), (MIDDLE, 0), (MIDDLE, 1), (MIDDLE, 2)),
+    ((COARSE, -3), (COARSE, -2), (COARSE, -1), (COARSE, 0)),
+    ((COARSE, 1), (COARSE, 2), (COARSE, 3)),
+    ((FINE, -1), (WORD, 0), (FINE, 1)),
+    *((OPENER,), (OPENER_CLASS,), (OPENER, (WORD, -1)), (OPENER, (WORD, -1), (COARSE, 0)), (OPENER, (WORD, 0))),
+    *((OPENER_CLASS, (WORD, -1), (MIDDLE, 0)), (OPENER_CLASS, (WORD, 0)), (OPENER, (WORD, -1), (WORD, 0))),
+    (OPENER, (MIDDLE, -1), (MIDDLE, 0)),
+    *((one, other) for one, other in (((FINE, -1), (WORD, 0)), ((WORD, -1), (FINE, 0)), ((FINE, 1), (WORD, 0)))),
 ]
 _FEATURES.sort(key=len, reverse=True)
 _ATOMS = list(dict.fromkeys(atom for feature in _FEATURES for atom in feature))
@@ -216,6 +237,7 @@ class Surroundings:
 
     def __init__(self, words: Words, places: Places) -> None:
         self.places = places
+        self._kinds = words.kinds
         count = len(words.start)
         gap = REACH * (words.sentence + 1)
         self._width = count + (int(gap[-1]) if count else 0) + REACH
@@ -232,6 +254,8 @@ class Surroundings:
         atoms[_PLAIN] = self._flat[(_ROWS * self._width + _OFFSETS) + self._at[begin:end]]
         atoms[_ATOMS.index(DONE)] = distance(word - places.first[begin:end])
         atoms[_ATOMS.index(AHEAD)] = distance(places.last[begin:end] - word)
+        atoms[_ATOMS.index(OPENER)] = self._kinds[WORD, places.opener[begin:end]]
+        atoms[_ATOMS.index(OPENER_CLASS)] = self._kinds[MIDDLE, places.opener[begin:end]]
         value = np.repeat(_SALTS, len(word), axis=1)
         for column in _COLUMNS:
             mix(value[: len(column)], atoms[column])
