@@ -16,7 +16,7 @@ from squeeze.errors import CorruptError
 
 Matrix = NDArray[np.float64]
 
-_FARTHEST = 6.0
+FARTHEST = 6.0
 """How far from the mean of the fit a feature may count, in its spreads: texts unlike all of the fit stay sane."""
 
 
@@ -40,7 +40,7 @@ class Network:
 
     def __call__(self, rows: Matrix) -> Matrix:
         """One number for each row of features, (rows,). No layer but the last may give less than 0."""
-        inputs = np.clip((rows - self.mean) / self.scale, -_FARTHEST, _FARTHEST)
+        inputs = np.clip((rows - self.mean) / self.scale, -FARTHEST, FARTHEST)
         total = np.zeros(len(rows))
         for member in range(len(self.weights[0])):
             values = inputs
