@@ -14,7 +14,7 @@ from squeeze.coding.tagged import restore
 from squeeze.errors import ConfigError, CorruptError
 
 SENTENCE = "The relief valve of the north pump opens at forty bar. "
-PASSAGES = [SENTENCE * 2 + f"Checked in week {week}." for week in range(4)]
+PASSAGES = [SENTENCE + f"Checked in week {week}." for week in range(4)]
 pieces = st.sampled_from(
     [SENTENCE, "<M1>", "<Dict>", "</Dict>", "<M", ">", "<M1", "弁は閉じている。", "é ", "\n\n", "x ", "\x00", "<M7>"]
 )
@@ -30,7 +30,7 @@ def test_every_text_comes_back(texts: list[str]) -> None:
 def test_repeats_over_all_passages_are_said_once() -> None:
     result = squeeze.compress(PASSAGES, method="meta_tokens")
     assert result.text.startswith("<Dict><M") and result.text.count("relief valve") == 1
-    assert result.tokens_after < 0.5 * result.tokens_before
+    assert result.tokens_after < 0.6 * result.tokens_before
     assert squeeze.Compressed.from_dict(result.to_dict()).restore() == tuple(PASSAGES)
 
 

@@ -79,7 +79,7 @@ def find_repeats(ids: npt.ArrayLike, *, min_length: int = 2) -> Repeats:
     count = right - left + 1
     chained = (heir_count >= _NEARLY_ALL * count) & (_octave(heir) == _octave(length))
     keep = ~chained
-    return Repeats(order, left[keep], right[keep], length[keep], floor[keep])
+    return Repeats(order, *(column[keep].astype(np.int64) for column in (left, right, length, floor)))
 
 
 def _octave(length: Ints) -> Ints:
@@ -89,7 +89,7 @@ def _octave(length: Ints) -> Ints:
 
 def _intervals(shared: Order, min_length: int) -> tuple[Ints, ...]:
     """Left, right, length, parent's length, and the largest child's length and count of every inner tree node."""
-    out = array("q")
+    out = array("i" if len(shared) < 1 << 31 else "q")  # on a long run this is the largest thing in memory
     emit = out.extend
     starts, lengths, heirs, heir_counts = [0], [0], [0], [0]
     top = 0
@@ -110,5 +110,4 @@ def _intervals(shared: Order, min_length: int) -> tuple[Ints, ...]:
             heirs.append(heir)
             heir_counts.append(heir_count)
             top = height
-    table = np.frombuffer(out, dtype=np.int64).reshape(-1, 6) if out else np.zeros((0, 6), dtype=np.int64)
-    return tuple(np.ascontiguousarray(column) for column in table.T)
+    return tuple(np.array(out, dtype=out.typecode, copy=False).reshape(-1, 6).T)
