@@ -17,6 +17,7 @@ from squeeze.soft.models import load_hf_tokenizer, load_model
 from squeeze.soft.prompt import plain_ids
 
 CONTEXT = "The lighthouse on the north pier was built in 1874. In 1931 its lamp was changed to electricity."
+ASKED = ("", "\n\nQuestion: When was the lamp changed to electricity?\nAnswer: In")
 QUESTION = [{"role": "user", "content": "When was the lamp changed to electricity?"}]
 
 
@@ -48,7 +49,7 @@ def reader() -> Reader:
 
 
 def test_it_answers_from_text(reader: Reader) -> None:
-    assert "1931" in reader.generate(CONTEXT, QUESTION, max_new_tokens=16)
+    assert "1931" in reader.generate(CONTEXT, ASKED, max_new_tokens=6)
 
 
 def test_its_own_embeddings_are_read_like_text(reader: Reader) -> None:
@@ -56,7 +57,7 @@ def test_its_own_embeddings_are_read_like_text(reader: Reader) -> None:
     vectors = text_embeds(reader.model, torch.tensor([ids]))[0].detach()
     part = squeeze.SoftPart(0, 0, len(CONTEXT), vectors, model_fingerprint(reader.model))
     result = squeeze.Compressed((squeeze.Passage(CONTEXT),), None, (part,), (), 1, 1, 0.0, "smollm2", "identity")
-    soft, text = (reader.generate(context, QUESTION, max_new_tokens=6) for context in (result, CONTEXT))
+    soft, text = (reader.generate(context, QUESTION, max_new_tokens=5) for context in (result, CONTEXT))
     assert soft == text
     both = reader.generate([result, "It rained."], [QUESTION, "Then"], max_new_tokens=4)
     assert both[0] == reader.generate(result, QUESTION, max_new_tokens=4)
