@@ -144,7 +144,14 @@ def told(**changes: object) -> Callable[[Path], None]:
     return apply
 
 
+def huge_heads(folder: Path) -> None:
+    info = json.loads((folder / "squeeze.json").read_text())
+    info["base"]["config"]["head_dim"] = 10**10
+    (folder / "squeeze.json").write_text(json.dumps(info))
+
+
 DAMAGE = {
+    "huge heads": huge_heads,
     "cut short": cut_short,
     "longer than it is": longer_than_it_is,
     "a shape that lies": header_lies_about_offsets,

@@ -72,6 +72,8 @@ def load(name: str | os.PathLike[str], model: Any = None) -> ArcEncoder:
     _add_decoders(encoder, info, folder)
     expected = {key: tuple(value.shape) for key, value in encoder.own_state().items()}
     encoder.load_state_dict(read_tensors(folder / weights, expected), strict=False, assign=True)
+    if base.own:
+        encoder.cut.compute_buffers()
     if encoder.fingerprint() != info.get("fingerprint"):
         raise CorruptError(f"the weights in {folder} are not those that its {info.get('fingerprint')!r} stands for")
     for key, value in encoder.named_parameters():
@@ -151,9 +153,7 @@ def _empty(settings: ArcSettings, base: Base, model: Any, folder: Path) -> ArcEn
             shell = transformers.AutoModelForCausalLM.from_config(config)
     except Exception as error:  # transformers raises many kinds for settings that make no model
         raise CorruptError(f"base of {folder} makes no model: {error}") from None
-    cut = Cut(shell, settings.layers, shared=True)
-    cut.compute_buffers()
-    return ArcEncoder(cut, settings, base)
+    return ArcEncoder(Cut(shell, settings.layers, shared=True), settings, base)
 
 
 def _add_decoders(encoder: ArcEncoder, info: Mapping[str, Any], folder: Path) -> None:
