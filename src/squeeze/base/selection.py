@@ -17,6 +17,7 @@ from squeeze.score.base import Corpus, Scores
 from squeeze.score.salience import salience
 from squeeze.segment.layout import Layout, Piece
 from squeeze.select import Choice, Costs, Picks, within
+from squeeze.templates import weights
 from squeeze.tokens import count_many
 from squeeze.types import Notice, Span, TextPart, Unit
 
@@ -104,6 +105,7 @@ class Selection:
         out = self.blank | self.repeated | self.low
         if not self.selector.strict:
             out |= self._announcing()
+            scores = np.round(scores * weights(self.corpus, scores), 9)
         hidden = np.array([kind == "hidden" for kind in self.corpus.kinds], dtype=bool)
         return [int(unit) for unit in np.lexsort((-scores, hidden)) if not out[unit]]
 

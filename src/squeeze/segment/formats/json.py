@@ -24,6 +24,8 @@ _END = re.compile(r"[}\]]\s*+\Z")
 _FRAGMENT = re.compile(
     rf'[ \t]*+(?:[{{\[]|[}}\]]+,?|(?:"(?:[^"\\\n]|\\.)*+"[ \t]*+:[ \t]*+)?(?:{_VALUE}|[{{\[]|\{{\}}|\[\]),?)[ \t]*+$'
 )
+_KEY = re.compile(r'[{,\s]"[^"\\\n]{1,60}"\s?: ?(?=["\d\[{tfn-])')
+_KEY_EVERY = 80  # characters in which torn JSON has a key at least once
 _NAMES = re.compile(r'"(?:[\w-]*[_-])?(?:id|key|name|title|uuid|slug|label)"\s*+:', re.IGNORECASE)
 
 
@@ -36,6 +38,9 @@ class Json(Format):
         """By the first tokens and the last bracket; a torn piece of JSON by the shape of its lines."""
         if _START.match(text, 0, _SAMPLE) and _END.search(text, max(0, len(text) - 200)):
             return 0.95
+        keys = len(_KEY.findall(text, 0, _SAMPLE))
+        if keys > 4 and keys * _KEY_EVERY > min(len(text), _SAMPLE):
+            return 0.85
         sample = [line for line in text[:_SAMPLE].splitlines() if line.strip()][:60]
         if len(text) > _SAMPLE and len(sample) > 1:
             sample.pop()
