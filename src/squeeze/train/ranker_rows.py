@@ -78,14 +78,18 @@ class Example:
 
     def survives(self, scores: Scores, keep: float) -> bool | None:
         """Whether the evidence is within the units that a budget of `keep` holds; None where the row can't say."""
+        kept = self.kept(scores, keep)
+        if self.fair:
+            return bool(self.answer[kept].any())
+        return bool(self.must[kept].any(axis=0).all()) if self.must.size else None
+
+    def kept(self, scores: Scores, keep: float) -> list[int]:
+        """The units that a budget of `keep` holds, most wanted first, by tokens counted alone."""
         passages = len(self.corpus.passages)
         costs = Costs(self.tokens.tolist(), [_GAP] * passages, [_JOINER] * passages)
         order = np.argsort(-scores, kind="stable").tolist()
         total = sum(_COUNT(passage.text) + _JOINER for passage in self.corpus.passages)
-        kept = list(Choice(self.corpus, order, costs).greedy(int(total * keep)))
-        if self.fair:
-            return bool(self.answer[kept].any())
-        return bool(self.must[kept].any(axis=0).all()) if self.must.size else None
+        return list(Choice(self.corpus, order, costs).greedy(int(total * keep)))
 
 
 def changed(passages: Sequence[Passage], query: str, variant: str) -> tuple[list[Passage], str, list[int]]:
