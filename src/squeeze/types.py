@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from squeeze.errors import ConfigError, InputError, NotTextError
+from squeeze.restoring import Restoring
 
 Span = tuple[int, int]
 """A half-open range of character offsets, `text[start:end]`."""
@@ -176,7 +177,7 @@ class SoftPart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compressed:
+class Compressed(Restoring):
     """What a compressor returns: the kept parts in reading order, and an account of the whole input.
 
     Attributes:
@@ -247,17 +248,6 @@ class Compressed:
     def kept(self) -> float:
         """Share of the tokens that are kept, 0 to 1; 1.0 for an empty input."""
         return self.tokens_after / self.tokens_before if self.tokens_before else 1.0
-
-    def restore(self) -> tuple[str, ...]:
-        """The original text of every passage, decoded from the result.
-
-        Raises:
-            NotReversibleError: text was dropped.
-            CorruptError: the coded text does not decode.
-        """
-        from squeeze.restoring import restore
-
-        return restore(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON-ready values; `from_dict` reads it back."""

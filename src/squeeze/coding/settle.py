@@ -1,0 +1,92 @@
+"""Chosen phrases made better where that costs nothing: longer, or cut where a reader finds a line or a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from squeeze.coding.pieces import Cut
+from squeeze.coding.repeats import Ints
+from squeeze.coding.select import Phrase
+
+Flags = npt.NDArray[np.bool_]
+
+_BEST = 2
+_TURNS = 256  # the most places that a phrase is turned by
+
+
+def grown(whole: Cut, phrases: Sequence[Phrase]) -> list[Phrase]:
+    """The phrases, each longer by the free pieces that stand beside all of its occurrences."""
+    used = _used(whole, phrases)
+    numbers = np.append(whole.numbers, -1 - len(whole.numbers))
+    out = []
+    for phrase in phrases:
+        starts, length = np.array(phrase.starts), phrase.length
+        while (beside := _same(numbers, used, starts + length)) is not None:
+            used[beside] = True
+            length += 1
+        while (beside := _same(numbers, used, starts - 1)) is not None:
+            used[beside] = True
+            starts, length = beside, length + 1
+        out.append(Phrase(length, tuple(starts.tolist()), phrase.saving))
+    return out
+
+
+def turned(whole: Cut, phrases: Sequence[Phrase]) -> list[Phrase]:
+    """The phrases, each begun at the start of a line, else of a word, where its occurrences can all be moved there.
+
+    A phrase whose first piece also follows each of its occurrences can be read from its second piece on, at no cost:
+    so it is with records that stand one behind the other.
+    """
+    used = _used(whole, phrases)
+    numbers = np.append(whole.numbers, -1 - len(whole.numbers))
+    out = []
+    for phrase in phrases:
+        starts, length = np.array(phrase.starts), phrase.length
+        best, most = 0, _rank(whole.pieces, phrase.starts[0])
+        for step in range(min(length, _TURNS)) if most < _BEST else ():
+            after = starts + step + length
+            if (numbers[after] != numbers[starts + step]).any():
+                break
+            if (used[after] & ~np.isin(after, starts + step)).any():
+                break
+            rank = _rank(whole.pieces, phrase.starts[0] + step + 1)
+            if rank > most:
+                best, most = step + 1, rank
+        if best:
+            _move(used, starts, length, best)
+            phrase = Phrase(length, tuple((starts + best).tolist()), phrase.saving)
+        out.append(phrase)
+    return out
+
+
+def _move(used: Flags, starts: Ints, length: int, by: int) -> None:
+    places = (starts[:, None] + np.arange(length)).reshape(-1)
+    used[places] = False
+    used[places + by] = True
+
+
+def _used(whole: Cut, phrases: Sequence[Phrase]) -> Flags:
+    """Which pieces stand in a phrase; one flag more, set, for what is before the first and after the last."""
+    used = np.zeros(len(whole.numbers) + 1, dtype=np.bool_)
+    used[-1] = True
+    for phrase in phrases:
+        for start in phrase.starts:
+            used[start : start + phrase.length] = True
+    return used
+
+
+def _same(numbers: Ints, used: Flags, beside: Ints) -> Ints | None:
+    """The places themselves if they are free and hold equal pieces."""
+    free = not used[beside].any() and bool((numbers[beside] == numbers[beside[0]]).all())
+    return beside if free else None
+
+
+def _rank(pieces: Sequence[str], at: int) -> int:
+    """`_BEST` at the start of a line or a text, 1 at the start of a word, 0 inside of one."""
+    before, here = pieces[at - 1] if at else "", pieces[at]
+    if not before or before.endswith("\n"):
+        return _BEST
+    return 0 if before[-1:].isalnum() and here[:1].isalnum() else 1
