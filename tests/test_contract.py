@@ -23,7 +23,7 @@ from squeeze.base import Selector, whole
 from squeeze.errors import BudgetError, ConfigError, InputError, NotReversibleError, SqueezeError
 from squeeze.registry import method_class, option_names
 
-METHODS = [name for name in squeeze.available() if name != "meta_tokens"]
+METHODS = squeeze.available()
 BOUNDARY = regex.compile(r"\X")
 
 pieces = st.sampled_from(
