@@ -14,7 +14,7 @@ from squeeze.score.postings import FUNCTION_WEIGHT, Ints, Postings
 
 _K1, _B = 1.2, 0.75
 
-_MOST_TERMS = 256
+_MOST_TERMS = 128
 """Terms of a query that are looked at; of a longer one the rarest."""
 
 
@@ -104,13 +104,11 @@ class Matches:
     def share(self, counts: Scores, lengths: Scores) -> Scores:
         """BM25 of texts as a share of what no text can exceed, (texts,)."""
         norm = _K1 * (1 - _B + _B * lengths / max(float(lengths.mean()) if len(lengths) else 0.0, 1.0))
-        share: Scores = (counts / (counts + norm[:, None])) @ self.weight / self.total
-        return share
+        return _settled((counts / (counts + norm[:, None])) @ self.weight / self.total)
 
     def covered(self, counts: NDArray[Any]) -> Scores:
         """The share of the query's weight that stands in each text, (texts,)."""
-        covered: Scores = (counts > 0) @ self.weight / self.total
-        return covered
+        return _settled((counts > 0) @ self.weight / self.total)
 
     def by_passage(self, values: Scores) -> Scores:
         """Sums of the units' values, (passages,)."""
@@ -126,6 +124,12 @@ def best_of(group: Ints, values: Scores, groups: int) -> Scores:
     best = np.zeros(groups)
     np.maximum.at(best, group, values)
     return best
+
+
+def _settled(share: NDArray[Any]) -> Scores:
+    """The values without the bits that depend on where in a matrix product a row stood: equal texts are to tie."""
+    settled: Scores = np.round(share, 12)
+    return settled
 
 
 def _counts(slots: Ints, owners: Ints, shape: tuple[int, int]) -> Scores:
