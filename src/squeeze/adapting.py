@@ -86,9 +86,7 @@ class Settings:
         known = set(allowed)
         for name in given:
             if name not in known:
-                raise ConfigError(
-                    f"there is no setting {name!r}; {nearest(name, known)} Options of the method: options="
-                )
+                raise ConfigError(f"there is no setting {name!r}; {nearest(name, known)}")
         cls(**{name: value for name, value in given.items() if name in _NAMES})
 
     @property
@@ -134,9 +132,14 @@ class Outcome:
     result: Compressed | None
     error: Exception | None = None
 
+    @property
+    def raises(self) -> bool:
+        """Whether the call is to raise its error."""
+        return self.error is not None and self.settings.on_error == "raise"
+
     def settle(self) -> None:
         """Raises the error if there is one and the policy is to raise."""
-        if self.error is not None and self.settings.on_error == "raise":
+        if self.error is not None and self.raises:
             raise self.error
 
     @property
