@@ -18,7 +18,7 @@ class Edu(Selector):
     The tree comes from rules here and not from a language model.
     """
 
-    def __init__(self, *, scorer: Any = "bm25", **options: Any) -> None:
+    def __init__(self, *, scorer: Any = "ranker", **options: Any) -> None:
         """Takes the options of every selector and a scorer.
 
         Args:
