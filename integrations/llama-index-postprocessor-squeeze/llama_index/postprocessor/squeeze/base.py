@@ -144,7 +144,7 @@ def _text(index: int, item: Any) -> tuple[BaseNode, str]:
 
 
 def _shown(node: BaseNode) -> str:
-    return node.get_content(metadata_mode=MetadataMode.LLM)
+    return str(node.get_content(metadata_mode=MetadataMode.LLM))
 
 
 def _prompt(nodes: Sequence[NodeWithScore], outcome: Outcome) -> str:
