@@ -43,7 +43,9 @@ def test_the_program_writes_its_figures(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(lossless, "load_tokenizer", lambda name: Bytes())
     folder = folder_with(tmp_path, [f"line {at}: the disk is full\n" * 6 for at in range(3)])
     target = tmp_path / "out.json"
-    lossless.main(["--data", str(folder), "--sets", "logs", "--sizes", "100,200", "-n", "2", "--json", str(target)])
+    lossless.main(
+        ["--data", str(folder), "--sets", "logs", "--sizes", "100,200", "-n", "2", "--rows", "0", "--json", str(target)]
+    )
     report = json.loads(target.read_text("utf-8"))
     assert [run["size"] for run in report["runs"]] == [100, 200]
     for run in report["runs"]:

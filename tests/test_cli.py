@@ -271,6 +271,30 @@ class TestWriting:
         assert Path(os.devnull).is_char_device()
 
 
+class TestRestore:
+    def test_the_original_comes_back(self) -> None:
+        text = "The pump at gate 7 was checked and is in order.\r\n" * 12 + "\ud83d"
+        Path("in.jsonl").write_text(json.dumps({"text": text, "title": "Log", "id": "a", "metadata": {"n": 1}}) + "\n")
+        ok("compress", "in.jsonl", "--method", "lossless", "--format", "json", "-o", "out.json", "--quiet")
+        assert json.loads(Path("out.json").read_text())["tokens_after"] < 100
+        found = ok("restore", "out.json")
+        assert found.stdout_bytes.decode() == text.replace("\ud83d", "\ufffd") and "--jsonl" in found.stderr
+        assert json.loads(ok("restore", "out.json", "--jsonl").stdout) == {
+            "text": text,
+            "title": "Log",
+            "id": "a",
+            "metadata": {"n": 1},
+        }
+        ok("restore", "-", "--output", "again.txt", stdin=Path("out.json").read_bytes())
+        assert Path("again.txt").read_bytes() == found.stdout_bytes
+
+    def test_what_is_no_lossless_result_is_named(self, facts: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "facts.txt holds no result" in error(capsys, "restore", facts)
+        ok("compress", facts, "--keep", "0.5", "--format", "json", "-o", "out.json", "--quiet")
+        assert "dropped text" in error(capsys, "restore", "out.json")
+        assert "No such file" in error(capsys, "restore", "absent.json")
+
+
 class TestMethods:
     def test_every_method_is_listed(self) -> None:
         out = ok("methods").stdout

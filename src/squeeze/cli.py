@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from squeeze.console import Bar, one_line, summary
-from squeeze.errors import ConfigError, SqueezeError
+from squeeze.errors import ConfigError, CorruptError, SqueezeError
 
 if TYPE_CHECKING:
     from squeeze.types import Compressed
@@ -109,7 +109,43 @@ def compress(  # noqa: PLR0913 - typer reads the options from the parameters
     else:
         write_file(output, data)
     if not quiet:
-        summary(result, _notes(result, form, limited=budget != Budget()))
+        summary(result, _notes(result, form, limited=budget != Budget() or result.coding is not None))
+
+
+@app.command()
+def restore(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="What `squeeze compress --format json` wrote.")],
+    jsonl: Annotated[
+        bool,
+        typer.Option("--jsonl", help="A passage a line, with title, id and metadata; else plain text."),
+    ] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
+    ] = "-",
+) -> None:
+    """Write the original passages of a lossless result."""
+    from squeeze.files import check_target, read_text, write_file
+    from squeeze.render import JOINER
+
+    if output != "-":
+        check_target(output)
+    result = _result(read_text(file, sys.stdin.buffer), file)
+    texts = result.restore()
+    if jsonl:
+        fields = [(p.title, p.id, dict(p.metadata)) for p in result.passages]
+        rows = [
+            {"text": text, "title": title, "id": name, "metadata": metadata}
+            for text, (title, name, metadata) in zip(texts, fields, strict=True)
+        ]
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode("ascii")
+    else:
+        data = _LONE.sub("\ufffd", JOINER.join(texts)).encode()
+        if _LONE.search("".join(texts)):
+            typer.echo("lone surrogates, which UTF-8 cannot hold, are written as U+FFFD; --jsonl keeps them", err=True)
+    if output == "-":
+        _emit(data)
+    else:
+        write_file(output, data)
 
 
 @app.command()
@@ -151,6 +187,16 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _result(text: str, name: str) -> Compressed:
+    """The result that a file holds."""
+    from squeeze.types import Compressed
+
+    try:
+        return Compressed.from_dict(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise CorruptError(f"{name} holds no result of `squeeze compress --format json`: {error}") from None
 
 
 def _options(given: list[str]) -> dict[str, Any]:

@@ -61,13 +61,25 @@ def read_passages(names: Sequence[str], stdin: BinaryIO, *, lines: bool = False)
     passages: list[Passage] = []
     for name in names:
         if name == STDIN:
-            passages += _parse("standard input", _read("standard input", stdin), lines)
+            passages += _parse("standard input", read_text(name, stdin), lines)
             continue
         for path in _files(Path(name)):
-            with _named(str(path)), path.open("rb") as file:
-                data = _read(str(path), file)
+            data = read_text(str(path), stdin)
             passages += _parse(str(path), data, lines or path.suffix.lower() in LINES_SUFFIXES)
     return passages
+
+
+def read_text(name: str, stdin: BinaryIO) -> str:
+    """The text of a file, or of standard input for `-`.
+
+    Raises:
+        ConfigError: the system does not let us read it.
+        CorruptError: it is not UTF-8.
+    """
+    if name == STDIN:
+        return _read("standard input", stdin)
+    with _named(name), Path(name).open("rb") as file:
+        return _read(name, file)
 
 
 def check_target(name: str) -> None:

@@ -1,8 +1,9 @@
 """What lossless methods save, and how fast: `python -m squeeze.bench.lossless --data FOLDER`.
 
 Windows of two sizes over Python's standard library and over sets of retrieved documents, in the tokenizers that are
-named; beside `meta_tokens` the paper's own algorithm, and delta-ltsc where it is installed. `--growth` measures how
-time and memory grow from 100,000 to 1,000,000 ids.
+named; beside `meta_tokens` the paper's own algorithm, and delta-ltsc where it is installed. `lossless` on whole rows,
+the documents of a row as passages. `--growth` measures how time and memory grow from 100,000 to 1,000,000 ids,
+`--reader` how well a local model reads the text that `lossless` makes.
 
 FOLDER holds `SET.dev.jsonl.gz` files (or a folder `dev` with them), one JSON object a line with the list `documents`,
 each with a `text`.
@@ -11,7 +12,6 @@ each with a `text`.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import multiprocessing
 import platform
@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from squeeze.bench import lossless_reader, lossless_rows
 from squeeze.bench.longest_first import longest_first
 from squeeze.compressors.meta_tokens import decode, encode
 from squeeze.tokens import load_tokenizer
@@ -70,13 +71,7 @@ def python_source() -> str:
 
 def rows(folder: Path, name: str) -> Iterator[str]:
     """The documents of each row of a set, joined by blank lines."""
-    paths = [folder / "dev" / f"{name}.dev.jsonl.gz", folder / f"{name}.dev.jsonl.gz"]
-    path = next((path for path in paths if path.exists()), None)
-    if path is None:
-        raise SystemExit(f"no set {name!r}: neither {paths[0]} nor {paths[1]} exists")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield "\n\n".join(document["text"] for document in json.loads(line)["documents"])
+    return ("\n\n".join(texts) for texts in lossless_rows.documents(folder, name))
 
 
 def windows(tokens: Sequence[int], size: int, count: int) -> list[list[int]]:
@@ -181,11 +176,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", default=",".join(("python_source", *SETS)), help="comma-separated")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="window sizes in tokens")
     parser.add_argument("-n", type=int, default=6, help="windows per set (python_source: 20 at the smallest size)")
+    parser.add_argument("--rows", type=int, default=20, help="whole rows per set for lossless; 0: none")
+    parser.add_argument("--reader", metavar="FOLDER", help="a Hugging Face model; also measure how well it reads")
+    parser.add_argument("--reader-rows", type=int, default=20, help="rows per set for the reader")
     parser.add_argument("--growth", action="store_true", help="also measure time and memory up to 1,000,000 ids")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     methods = coders()
-    report: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine(), "runs": []}
+    report: dict[str, Any] = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "runs": [],
+        "rows": [],
+    }
     for name in options.tokenizer or ["cl100k_base"]:
         ids_of = load_tokenizer(name).encode
         for set_name in options.sets.split(","):
@@ -203,8 +206,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     for method, figures in results.items()
                 )
                 print(f"{name}  {set_name}  {size}  x{len(inputs)}  {cells}", flush=True)
+            if options.rows and set_name != "python_source":
+                whole = lossless_rows.measure_set(options.data, set_name, options.rows, name)
+                report["rows"].append(whole)
+                print(lossless_rows.line(whole), flush=True)
         if options.growth:
             report["growth"] = growth(list(ids_of(python_source())))
+            report["lossless_growth"] = lossless_rows.growth(python_source(), name)
+    if options.reader:
+        report["reader"] = lossless_reader.read(options.reader, options.data, options.reader_rows)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -18,6 +18,7 @@ _COLUMNS = "columns"
 _INDENT = re.compile(r"[\[{]\n([ \t]+)")
 _LONE = re.compile("[\ud800-\udfff]")
 _FEWEST = 2  # rows of a table
+_FRAME = 16  # characters that a table has beside its keys and values
 _TOO_DEEP = "the JSON is nested too deeply"
 
 Layout = dict[str, Any]
@@ -93,7 +94,8 @@ def _pack(value: Any) -> Any:
         return value
     if len(value) >= _FEWEST and all(isinstance(row, dict) for row in value):
         keys = list(value[0])
-        if keys and all(list(row) == keys for row in value[1:]):
+        repeated = (len(value) - 1) * sum(len(key) + 3 for key in keys)  # quotes and colon
+        if repeated > _FRAME and all(list(row) == keys for row in value[1:]):
             return [{_COLUMNS: keys}, *([_pack(item) for item in row.values()] for row in value)]
     return [_pack(item) for item in value]
 

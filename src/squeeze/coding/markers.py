@@ -142,5 +142,7 @@ def _block(first: int, last: int) -> list[str]:
     return [
         character
         for character in map(chr, range(first, last))
-        if unicodedata.category(character) in kinds and unicodedata.is_normalized("NFKC", character)
+        if unicodedata.category(character) in kinds
+        and unicodedata.is_normalized("NFKC", character)
+        and character not in _FIXED
     ]

@@ -96,7 +96,7 @@ class LosslessText(Lossless):
         return entries(coded.header, marks)
 
     def _listed(self, texts: Sequence[str], leads: Sequence[str] | None) -> tuple[Listed, dict[str, Any]]:
-        """The texts with phrases listed, of JSON texts the form that is shorter in the end; and the layouts of those."""
+        """The texts with phrases listed, JSON in the form that is shorter in the end; and the layouts of that form."""
         short, layouts, before, after = list(texts), dict[str, Any](), 0, 0
         for at, text in enumerate(texts):
             found = json_table.shorten(text)
