@@ -1,4 +1,4 @@
-"""A LlamaIndex application over a shipped handbook, offline, with and without squeeze: what the model is sent, in tokens.
+"""A LlamaIndex application over a shipped handbook, offline, with and without squeeze: how long its prompt is.
 
     python llama_lighthouses.py ["a question"] [--max-tokens 300] [--model]
 
@@ -20,8 +20,8 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.postprocessor.squeeze import SqueezePostprocessor
 
+from llama_index.postprocessor.squeeze import SqueezePostprocessor
 from squeeze.bench.local_models import MiniLM, SmolLM2
 from squeeze.tokens import load_tokenizer
 
@@ -116,9 +116,7 @@ def main() -> None:
     tokenizer = model.tokenizer if model else "estimate"
     count = load_tokenizer(tokenizer).count
     index = build(MiniLMEmbedding())
-    squeezed = SqueezePostprocessor(
-        max_tokens=arguments.max_tokens, tokenizer=tokenizer, budget_includes_metadata=True
-    )
+    squeezed = SqueezePostprocessor(max_tokens=arguments.max_tokens, tokenizer=tokenizer, budget_includes_metadata=True)
     sizes = []
     for name, postprocessors in (("without squeeze", []), ("with squeeze", [squeezed])):
         llm = RecordingLLM(model.answer) if model else RecordingLLM()

@@ -57,8 +57,11 @@ class SqueezePostprocessor(BaseNodePostprocessor):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for pickling, refused where the base class would silently drop a setting that does not pickle."""
+        whole = dict(vars(self))
         state: dict[str, Any] = super().__getstate__()
-        lost = sorted(vars(self).keys() - state["__dict__"].keys() - {"callback_manager"})
+        state["__dict__"] = dict(state["__dict__"])
+        vars(self).update(whole)  # the base class drops from the living object, too
+        lost = sorted(whole.keys() - state["__dict__"].keys() - {"callback_manager"})
         if lost:
             raise ConfigError(f"{', '.join(lost)} cannot be pickled; give values that can, such as names")
         return state
@@ -176,15 +179,16 @@ def _copy(item: NodeWithScore, note: dict[str, Any], text: str | None = None) ->
         "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, KEY])],
         "relationships": {kind: _related(info) for kind, info in node.relationships.items()},
     }
-    changed = text is not None and text != node.get_content(metadata_mode=MetadataMode.NONE)
-    if changed:  # both describe the whole text
-        update["embedding"] = None
-        update |= {"start_char_idx": None, "end_char_idx": None} if isinstance(node, TextNode) else {}
-    copy = node.model_copy(update=update)
-    if changed and isinstance(copy, Node) and copy.text_resource is not None:
+    if text is None or text == node.get_content(metadata_mode=MetadataMode.NONE):
+        return item.model_copy(update={"node": node.model_copy(update=update)})
+    update["embedding"] = None  # like the offsets, it describes the whole text
+    if isinstance(node, TextNode):
+        update |= {"text": text, "start_char_idx": None, "end_char_idx": None}
+    elif isinstance(node, Node) and node.text_resource is not None:
         stale = {"embeddings": None, "data": None}
-        copy.text_resource = copy.text_resource.model_copy(update={"text": text, **stale})
-    elif changed:
+        update["text_resource"] = node.text_resource.model_copy(update={"text": text, **stale})
+    copy = node.model_copy(update=update)
+    if not isinstance(node, TextNode | Node):
         copy.set_content(text)
     return item.model_copy(update={"node": copy})
 
