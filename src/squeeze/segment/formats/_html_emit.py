@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from squeeze.segment.formats._html_tree import INLINE, Element, first_at_or_after, sentence_cuts
 from squeeze.segment.framed import Builder
@@ -13,6 +13,8 @@ _WHOLE = 320  # characters of an element that stays whole
 _ROW = 2000  # characters of a table row, a heading or a term that stays whole
 _SENTENCES = 160  # characters from which a stretch of sentences is full
 _KEPT = frozenset(["tr", "dt", "caption", "summary", "h1", "h2", "h3", "h4", "h5", "h6", "title"])
+_TERMS = frozenset(["dt", "summary"])
+_ROW_GROUPS = frozenset(["thead", "tbody", "tfoot"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 
@@ -24,15 +26,23 @@ class _Place:
         element: the container.
         framed: whether its tags are pieces.
         at: the next child.
-        needs: what all that follows in it needs: headings, the term of a definition, the header of a table.
-        level: of the heading that the needs end with, 0 without one.
+        outer: what the container needs.
+        headings: level and piece of the headings above what comes next, the outermost first.
+        above: the piece of the term or the table header that holds for what comes next.
     """
 
     element: Element
     framed: bool
     at: int = 0
-    needs: tuple[int, ...] = ()
-    level: int = 0
+    outer: tuple[int, ...] = ()
+    headings: list[tuple[int, int]] = field(default_factory=list)
+    above: tuple[int, ...] = ()
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        """What the next child needs beside the tags around it."""
+        nearest = self.headings[-1:]
+        return (*(self.outer if not nearest else ()), *(index for _, index in nearest), *self.above)
 
 
 def emit(text: str, root: Element, name: str) -> Layout:
@@ -81,38 +91,37 @@ class _Walker:
 
     def _block(self, child: Element, place: _Place) -> None:
         kept = child.tag in _KEPT and child.end - child.start <= _ROW
-        if kept or child.hidden or not child.children or child.end - child.start <= _WHOLE:
-            self._leaf(child.end, _kind(child), place.needs)
-            self._note(child, place)
+        small = child.end - child.start <= _WHOLE and child.tag not in _ROW_GROUPS and not child.mixed
+        if kept or small or child.hidden or not child.children:
+            self._whole(child, place)
             return
         closed = child.end > child.closing
         if closed:
             self.builder.open(child.inside, child.tag, place.needs)
-        self.stack.append(_Place(child, closed, 0, place.needs, 0))
+        self.stack.append(_Place(child, closed, 0, place.needs))
 
-    def _note(self, child: Element, place: _Place) -> None:
-        """Remembers a heading, a term or a table header for what follows it."""
+    def _whole(self, child: Element, place: _Place) -> None:
+        """Adds an element as one piece and remembers a heading, a term or a table header for what follows it."""
+        level = _HEADINGS.get(child.tag, 0)
+        while level and place.headings and place.headings[-1][0] >= level:
+            place.headings.pop()
+        if child.tag in _TERMS:
+            place.above = ()
+        self._leaf(child.end, _kind(child), place.needs)
         index = len(self.builder.pieces) - 1
-        if child.tag in _HEADINGS:
-            outer = place.needs if not place.level else place.needs[:-1]
-            place.needs, place.level = (*outer, index), _HEADINGS[child.tag]
-        elif child.tag in ("dt", "summary") or (
-            child.tag == "tr" and _is_header(child) and place.needs[-1:] != (index,)
-        ):
-            self._announce(child, place, index)
+        if level:
+            place.headings.append((level, index))
+        elif child.tag in _TERMS:
+            place.above = (index,)
+        elif child.tag == "tr" and _is_header(child):
+            self._announce(index)
 
-    def _announce(self, child: Element, place: _Place, index: int) -> None:
-        """A term holds for the siblings up to the next one, the header of a table for all later rows of the table."""
-        if child.tag != "tr":
-            place.needs = (*self._outer_needs(), index)
-            return
-        for other in reversed(self.stack):
-            other.needs = (*other.needs, index)
-            if other.element.tag == "table":
+    def _announce(self, header: int) -> None:
+        """The header of a table holds for all later rows of the table."""
+        for place in reversed(self.stack):
+            place.above = (header,)
+            if place.element.tag == "table":
                 break
-
-    def _outer_needs(self) -> tuple[int, ...]:
-        return self.stack[-2].needs if len(self.stack) > 1 else ()
 
     def _run(self, run: list[Element], place: _Place) -> None:
         """Adds text and inline elements: sentences, where they are long."""
@@ -134,7 +143,7 @@ class _Walker:
         start = self.builder.at
         if end > start:
             prose = kind == "sentence" and not any(mark in self.text[start:end] for mark in "<&")
-            self.builder.leaf(end, end, kind, needs[-2:], prose=prose)
+            self.builder.leaf(end, end, kind, needs, prose=prose)
 
 
 def _is_inline(element: Element) -> bool:

@@ -117,6 +117,7 @@ class Element:
         closing: where its end tag begins; equal to `end` when it has none.
         end: character after it.
         hidden: whether no reader sees it.
+        mixed: whether something inside is hidden.
         children: elements and runs of text inside.
     """
 
@@ -126,6 +127,7 @@ class Element:
     closing: int = 0
     end: int = 0
     hidden: bool = False
+    mixed: bool = False
     children: list[Element] = field(default_factory=list)
 
 
@@ -173,7 +175,7 @@ class _Events(HTMLParser):
         self._note("hidden")
 
     def handle_decl(self, decl: str) -> None:
-        self._note("text")
+        self._note("hidden")
 
     def handle_pi(self, data: str) -> None:
         self._note("hidden")
@@ -196,25 +198,36 @@ def read(text: str) -> Element:
         events = [_Event(0, "text")]
     if not events or events[0].offset:
         events.insert(0, _Event(0, "text"))
-    builder = _Tree(len(text))
+    builder = _Tree(len(text), well_formed=_well_formed(events))
     for event, after in zip(events, [*events[1:], _Event(len(text), "text")], strict=True):
         if after.offset > event.offset:
             builder.take(event, after.offset)
     return builder.finish()
 
 
+def _well_formed(events: list[_Event]) -> bool:
+    """Whether every start tag has its end tag, so that no rule is needed for those that are missing."""
+    stack: list[str] = []
+    for event in events:
+        if event.kind == "start":
+            stack.append(event.tag)
+        elif event.kind == "end" and (not stack or stack.pop() != event.tag):
+            return False
+    return not stack
+
+
 class _Tree:
     """Elements from events."""
 
-    def __init__(self, length: int) -> None:
-        self.length = length
+    def __init__(self, length: int, *, well_formed: bool) -> None:
+        self.length, self.well_formed = length, well_formed
         self.stack = [Element("", 0, 0, length, length)]
         self.counts: dict[str, int] = {}
 
     def take(self, event: _Event, end: int) -> None:
         """Reads one event, whose source ends at `end`."""
         if event.kind == "start":
-            while len(self.stack) > 1 and event.tag in _ENDS_ITSELF.get(self.stack[-1].tag, ()):
+            while not self.well_formed and event.tag in _ENDS_ITSELF.get(self.stack[-1].tag, ()):
                 self._close(event.offset, event.offset)
             if len(self.stack) < DEEPEST:
                 self._open(Element(event.tag, event.offset, end, hidden=event.hidden))
@@ -231,6 +244,7 @@ class _Tree:
             siblings[-1].inside = siblings[-1].closing = siblings[-1].end = end
         else:
             siblings.append(Element(tag, event.offset, end, end, end, hidden))
+            self.stack[-1].mixed |= hidden
 
     def finish(self) -> Element:
         """The root; what is still open ends with the text."""
@@ -246,6 +260,7 @@ class _Tree:
     def _close(self, closing: int, end: int) -> None:
         element = self.stack.pop()
         element.closing, element.end = closing, end
+        self.stack[-1].mixed |= element.hidden or element.mixed
         self.counts[element.tag] -= 1
 
 

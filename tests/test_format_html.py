@@ -1,0 +1,105 @@
+"""HTML: whatever is kept balances, rows come with their header, what no reader sees goes first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import squeeze
+from format_tools import needed, shown, texts
+from squeeze.bench.whole import _unbalanced
+from squeeze.segment import detect, parse
+
+LONG = "The pump is checked in spring, and its valve opens at 40 bar. " * 3
+PAGE = f"""<!DOCTYPE html>
+<html><head><title>Pumps</title><script>if (a < b) {{ start("</p>"); }}</script><style>p {{ color: red }}</style></head>
+<body>
+<!-- a comment -->
+<h1>Pumps</h1>
+<p>{LONG}<b>It is loud.</b> Nobody hears it.</p>
+<div style="display: none"><p>{LONG}</p></div>
+<h2>Limits</h2>
+<table>
+<thead><tr><th>Part</th><th>Torque</th></tr></thead>
+<tbody>
+<tr><td>bolt</td><td>17 Nm, which is measured with the blue wrench that hangs at the wall beside the big door</td></tr>
+<tr><td>nut</td><td>12 Nm, which is measured with the red wrench that lies in the drawer under the long bench</td></tr>
+</tbody>
+</table>
+<dl><dt>limit</dt><dd>{LONG}</dd><dt>speed</dt><dd>Turns in a minute, at most 300 in summer.<br>{LONG}</dd></dl>
+<ul><li>first</li><li>second</li></ul>
+</body></html>
+"""
+NAMES = st.sampled_from(
+    ["div", "p", "b", "ul", "li", "table", "tr", "td", "th", "section", "h2", "dl", "dt", "dd", "span"]
+)
+WORDS = st.sampled_from(
+    ["Some words here. ", "And more of them! " * 12, "&amp; ", "<br>", "\n", "<!-- c -->", "<img src=x>", "1 < 2 "]
+)
+TREES = st.recursive(
+    WORDS,
+    lambda inner: st.tuples(NAMES, st.lists(inner, max_size=5)).map(
+        lambda pair: f"<{pair[0]}>{''.join(pair[1])}</{pair[0]}>"
+    ),
+    max_leaves=40,
+)
+
+
+@given(st.lists(TREES, max_size=6).map("".join), st.data())
+def test_any_subset_balances(text: str, data: st.DataObject) -> None:
+    layout = parse(text, format="html")
+    assert "".join(text[piece.start : piece.end] for piece in layout.pieces) == text
+    kept = sorted(data.draw(st.sets(st.integers(0, max(0, len(layout.pieces) - 1))))) if text else []
+    assert _unbalanced(text) or not _unbalanced(shown(text, layout, kept))
+
+
+def test_units_of_a_page() -> None:
+    assert detect(PAGE) == "html"
+    kinds = [piece.kind for piece in parse(PAGE).pieces]
+    assert kinds.count("header") == 1 and kinds.count("row") == 2 and kinds.count("hidden") == 5
+    assert kinds.count("heading") == 3 and kinds.count("open") == kinds.count("close")
+    assert any(unit.startswith("<p>The pump is checked") for unit in texts(PAGE))
+
+
+def test_a_row_comes_with_its_header_and_its_heading() -> None:
+    found = needed(PAGE, "<tr><td>nut")
+    assert "<h2>Limits</h2>" in found and "<tr><th>Part</th><th>Torque</th></tr>" in found
+    assert not any("bolt" in unit for unit in found)
+
+
+def test_a_definition_comes_with_its_term() -> None:
+    found = needed(PAGE, "<dd>Turns in a minute")
+    assert "<dt>speed</dt>" in found and "<dt>limit</dt>" not in found
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.25, 0.5, 0.75])
+def test_output_balances_and_hidden_parts_go_first(keep: float) -> None:
+    result = squeeze.compress([PAGE], query="with what is the torque of the nut measured?", keep=keep)
+    assert not _unbalanced(result.text)
+    if keep <= 0.5:
+        assert "<script" not in result.text and "display: none" not in result.text
+    if keep >= 0.25:
+        assert "12 Nm" in result.text and "Torque" in result.text
+
+
+def test_end_tags_that_are_missing_are_no_harm() -> None:
+    text = "<ul>" + "".join(f"<li>Item {i} says something. {LONG}" for i in range(4)) + "</ul><p>" + LONG + "<p>" + LONG
+    layout = parse(text, format="html")
+    assert "".join(text[piece.start : piece.end] for piece in layout.pieces) == text
+    assert len(layout.pieces) >= 8
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<div class=a><p>One.</p><p>Two.</p></div>", "html"),
+        ("<html><body>x</body></html>", "html"),
+        ("text</p>\n" + "<p>More <b>text</b> here.</p>\n" * 10, "html"),
+        ("We know that a < b and b > c. So <a> is fine.", "plain"),
+        ("# Title\n\n<details>\n\nSome *text* here.\n\n- item\n- item\n", "markdown"),
+        ("<think> about it.", "plain"),
+    ],
+)
+def test_detection(text: str, name: str) -> None:
+    assert detect(text) == name
