@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import regex
 
+from squeeze.score.words import FUNCTION_WORDS, Terms
+from squeeze.segment.graphemes import is_break
 from squeeze.types import Span
 
 _WORD = regex.compile(r"\S+")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]")
 _GRAPHEME = regex.compile(r"\X")
-_FOLD = regex.compile(r"\w+")
 
 _BEFORE = 3
-"""Words kept in front of the first word that the query shares, so that it does not stand alone."""
+"""Most words kept in front of the first word that the query shares, so that it does not stand alone."""
 
 
 def cut(text: str, span: Span, fits: Callable[[Span], bool], query: str | None = None) -> Span | None:
     """The longest run of words inside `span` that fits, or None when not one word does.
 
-    It begins at the start of the span, unless the words of the query only come later: then shortly before them.
+    It begins at the start of the span, unless the words of the query come later: then shortly before them.
 
     Args:
         text: the passage.
@@ -32,15 +34,13 @@ def cut(text: str, span: Span, fits: Callable[[Span], bool], query: str | None =
     if not words:
         return None
     first = _longest(words, 0, fits)
-    focus = _focus(text, words, query)
-    if focus is not None and focus >= first:
-        start = max(0, focus - _BEFORE)
-        count = _longest(words, start, fits)
-        if count > focus - start:
-            return words[start][0], words[start + count - 1][1]
-        count = _longest(words, focus, fits)
-        if count:
-            return words[focus][0], words[focus + count - 1][1]
+    before = min(_BEFORE, first // 4)
+    focus = _focus(text, words, query, max(1, first - before))
+    if focus is not None and focus[1] >= first:
+        for start in (max(0, focus[0] - before), focus[0]):
+            count = _longest(words, start, fits)
+            if count > focus[1] - start or (count and start == focus[0]):
+                return words[start][0], words[start + count - 1][1]
     return (words[0][0], words[first - 1][1]) if first else None
 
 
@@ -48,10 +48,28 @@ def _words(text: str, span: Span) -> list[Span]:
     """Places where the unit may be cut: words, and single characters in scripts without spaces."""
     out: list[Span] = []
     for word in _WORD.finditer(text, *span):
-        if _UNSPACED.search(text, *word.span()):
-            out += [character.span() for character in _GRAPHEME.finditer(text, *word.span())]
+        start, end = word.span()
+        while start > span[0] and not is_break(text, start):
+            start -= 1  # a combining mark on a space
+        if _UNSPACED.search(text, start, end):
+            out += _characters(text, start, end)
         else:
-            out.append(word.span())
+            out.append((start, end))
+    return out
+
+
+def _characters(text: str, start: int, end: int) -> list[Span]:
+    """The characters of a stretch without spaces, where words of other scripts stay whole."""
+    out: list[Span] = []
+    within = False  # whether the last span is a word that may go on
+    for found in _GRAPHEME.finditer(text, start, end):
+        first = found.group()[0]
+        letter = first.isalnum() and not _UNSPACED.match(first)
+        if letter and within:
+            out[-1] = (out[-1][0], found.end())
+        else:
+            out.append(found.span())
+        within = letter
     return out
 
 
@@ -70,13 +88,29 @@ def _longest(words: list[Span], start: int, fits: Callable[[Span], bool]) -> int
     return low
 
 
-def _focus(text: str, words: list[Span], query: str | None) -> int | None:
-    """Index of the first word that the query shares; longer words of the query are looked for first."""
+def _focus(text: str, words: list[Span], query: str | None, size: int) -> Span | None:
+    """Indices of the first and the last word of the best run of `size` words; None when the query shares no word.
+
+    Best is what holds the most letters of distinct terms of the query, those that only ask ("when", "the") left out.
+    """
     if query is None:
         return None
-    wanted = sorted(set(_FOLD.findall(query.casefold())), key=lambda word: (-len(word), word))
-    places: dict[str, int] = {}
+    wanted = frozenset(Terms().of(query)) - frozenset(Terms().of(" ".join(FUNCTION_WORDS)))
+    table = Terms(wanted)
+    hits: list[tuple[int, str]] = []
     for index, (start, end) in enumerate(words):
-        for word in _FOLD.findall(text[start:end].casefold()):
-            places.setdefault(word, index)
-    return next((places[word] for word in wanted if word in places), None)
+        joined = index + 1 < len(words) and words[index + 1][0] == end  # a script without spaces is matched by pairs
+        hits += [(index, term) for term in table.of(text[start : words[index + 1][1] if joined else end])]
+    best, found, low = 0, None, 0
+    inside: Counter[str] = Counter()
+    weight = 0
+    for index, term in hits:
+        weight += 0 if inside[term] else len(term)
+        inside[term] += 1
+        while hits[low][0] <= index - size:
+            inside[hits[low][1]] -= 1
+            weight -= 0 if inside[hits[low][1]] else len(hits[low][1])
+            low += 1
+        if weight > best:
+            best, found = weight, (hits[low][0], index)
+    return found

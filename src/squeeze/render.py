@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from squeeze.errors import ConfigError
+from squeeze.segment.graphemes import is_break
 from squeeze.segment.layout import Layout
 from squeeze.types import Passage, Span, TextPart
 
@@ -55,7 +56,7 @@ def parts(
     layouts: tuple[Layout, ...],
     kept: Mapping[int, list[int]],
     style: Style,
-    cut: tuple[int, Span] | None = None,
+    cuts: Mapping[int, Span],
 ) -> list[TextPart]:
     """The parts that show the kept pieces.
 
@@ -64,15 +65,13 @@ def parts(
         layouts: the segmentation of each passage.
         kept: ascending piece indices by passage index.
         style: gap mark and titles.
-        cut: a passage and a span of it that is kept besides, a piece cut at a word.
+        cuts: by passage index, a span that is kept besides, a piece cut at a word.
     """
     out: list[TextPart] = []
-    for index in sorted({*kept, *([cut[0]] if cut else [])}):
+    for index in sorted({*kept, *cuts}):
         passage, layout = passages[index], layouts[index]
-        extra = cut[1] if cut and cut[0] == index else None
-        out += _of_passage(
-            index, passage, layout, merge(passage.text, layout, kept.get(index, []), extra), style, not out
-        )
+        spans = merge(passage.text, layout, kept.get(index, []), cuts.get(index))
+        out += _of_passage(index, passage, layout, spans, style, not out)
     return out
 
 
@@ -109,10 +108,18 @@ def merge(text: str, layout: Layout, kept: list[int], extra: Span | None = None)
 
 
 def trim(text: str, start: int, end: int, keep_indent: bool) -> Span:
-    """The span without white space at its ends; `keep_indent` leaves the indentation of its first line."""
-    end = start + len(text[start:end].rstrip())
+    """The span without white space at its ends; `keep_indent` leaves the indentation of its first line.
+
+    White space that carries a combining mark is a character like others and stays.
+    """
+    stop = start + len(text[start:end].rstrip())
+    while stop < end and not is_break(text, stop):
+        stop += 1
     if keep_indent and (start == 0 or text[start - 1] in "\r\n" or text[start] in "\r\n"):
-        found = _INDENT.match(text, start, end)
+        found = _INDENT.match(text, start, stop)
         start = found.end() if found else start
-        return (start, end) if text[start:end].strip() else (end, end)
-    return start + len(text[start:end]) - len(text[start:end].lstrip()), end
+        return (start, stop) if text[start:stop].strip() else (stop, stop)
+    begin = start + len(text[start:stop]) - len(text[start:stop].lstrip())
+    while begin > start and not is_break(text, begin):
+        begin -= 1
+    return begin, stop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from squeeze.render import GAP, Style
 from squeeze.score.base import Corpus, Scores
 from squeeze.segment.blocks import UnitKind
 from squeeze.segment.layout import Layout
-from squeeze.select import Picks
+from squeeze.select import Choice
 
 UNITS = ("sentence", "edu")
 
@@ -83,11 +84,18 @@ class Selector(Compressor):
     def score(self, corpus: Corpus, query: str | None) -> Scores:
         """Scores of all units, (units,), each from 0 to 1; the higher, the sooner the unit is kept."""
 
+    def arranged(self, choice: Choice, limit: int) -> Sequence[int]:
+        """The units of a choice in the order in which they are tried, those of `choice.order`, best first.
+
+        A method overrides this when more than scores decides: what is tried first, and up to which share of `limit`.
+        """
+        return choice.order
+
     def _compress(self, job: Job) -> Draft:
         layouts = self._layouts(job)
-        call = Selection(self, job, layouts, self._scores)
+        call = Selection(self, job, layouts)
         if job.fits and not self.options.min_score:
-            return Draft(whole(job.passages), call.units(Outcome(Picks()), everything=True))
+            return Draft(whole(job.passages), call.units(Outcome(), everything=True))
         outcome = call.choose()
         return Draft(tuple(call.parts(outcome)), call.units(outcome), tuple(call.notices(outcome)))
 
@@ -100,8 +108,8 @@ class Selector(Compressor):
                 job.progress(index + 1, len(job.passages))
         return tuple(layouts)
 
-    def _scores(self, corpus: Corpus, query: str | None) -> Scores:
-        """The method's scores, checked."""
+    def checked_scores(self, corpus: Corpus, query: str | None) -> Scores:
+        """The method's scores, checked and rounded."""
         scores = np.asarray(self.score(corpus, query), dtype=np.float64)
         if scores.shape != (len(corpus),):
             raise ConfigError(f"{self.name}: {len(corpus)} units got scores of shape {scores.shape}")
