@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from squeeze.bench import lossless
+import squeeze
+from squeeze.bench import lossless, lossless_reader, lossless_rows
 from squeeze.bench.longest_first import longest_first
 from squeeze.coding.select import Phrase
 
@@ -57,3 +58,58 @@ def test_the_program_writes_its_figures(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_missing_set_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no set 'logs'"):
         next(lossless.rows(tmp_path, "logs"))
+
+
+def rows_of(path: Path, name: str, rows: list[dict[str, object]]) -> Path:
+    with gzip.open(path / f"{name}.dev.jsonl.gz", "wt", encoding="utf-8") as out:
+        for row in rows:
+            out.write(json.dumps(row) + "\n")
+    return path
+
+
+def test_whole_rows_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_with(
+        tmp_path, [f"entry {at} of the log says that the disk of host {at} is full\n" * 9 for at in range(4)]
+    )
+    monkeypatch.setattr(lossless_rows, "load", lambda name, tokenizer: squeeze.load(name, tokenizer=Bytes()))
+    found = lossless_rows.measure_set(folder, "logs", 3, "bytes")
+    assert found["rows"] == 3 and found["lossless"] > 0.5 and found["meta_tokens"] > 0.5
+    assert found["least"] <= found["lossless"] and "whole rows x3" in lossless_rows.line(found)
+
+
+class Bytes:
+    name = "bytes"
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, ids: list[int]) -> str:
+        return bytes(ids).decode("utf-8", errors="replace")
+
+    def count(self, text: str) -> int:
+        return len(self.encode(text))
+
+
+def test_a_local_model_reads_plain_and_coded_text(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from squeeze.soft.tiny import byte_tokenizer, tiny_model
+
+    pairs = json.dumps({f"device-{at:04}": f"serial-{at * 37:06}" for at in range(60)}, indent=1)
+    record = json.dumps([{"order": f"#{at}", "status": "delivered to the customer"} for at in range(9)])
+    filler = json.dumps([{"order": f"#{at + 40}", "status": "delivered to the customer"} for at in range(9)])
+    rows_of(
+        tmp_path,
+        "kv_json",
+        [{"question": "Which?", "answers": ["serial-000370"], "documents": [{"text": pairs}]}] * 2,
+    )
+    documents = [{"text": text} for text in (filler, record, filler)]
+    rows_of(tmp_path, "tool_json_orders", [{"question": "Which?", "answers": ["#7"], "documents": documents}])
+    model = tmp_path / "model"
+    tiny_model().save_pretrained(str(model))
+    byte_tokenizer().save_pretrained(str(model))
+    found = lossless_reader.read(str(model), tmp_path, 2, 900)
+    assert [(each["set"], each["rows"]) for each in found] == [("kv_json", 2), ("tool_json_orders", 1)]
+    for each in found:
+        assert each["tokens_coded"] < each["tokens_plain"] <= 900
+        assert all(value < 0 for value in each["log_likelihood_per_answer_token"].values())

@@ -179,6 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20, help="whole rows per set for lossless; 0: none")
     parser.add_argument("--reader", metavar="FOLDER", help="a Hugging Face model; also measure how well it reads")
     parser.add_argument("--reader-rows", type=int, default=20, help="rows per set for the reader")
+    parser.add_argument("--reader-tokens", type=int, default=lossless_reader.MOST, help="longest context for it")
     parser.add_argument("--growth", action="store_true", help="also measure time and memory up to 1,000,000 ids")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
@@ -214,7 +215,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             report["growth"] = growth(list(ids_of(python_source())))
             report["lossless_growth"] = lossless_rows.growth(python_source(), name)
     if options.reader:
-        report["reader"] = lossless_reader.read(options.reader, options.data, options.reader_rows)
+        report["reader"] = lossless_reader.read(
+            options.reader, options.data, options.reader_rows, options.reader_tokens
+        )
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -55,14 +55,15 @@ class Answers:
         return float(chosen.mean())
 
 
-def contexts(folder: Path, name: str, count: int, tokens: Any) -> list[tuple[list[str], str, str]]:
-    """Documents, question and answer of the first rows, cut down to `MOST` tokens around what the answer needs.
+def contexts(folder: Path, name: str, count: int, tokens: Any, most: int = MOST) -> list[tuple[list[str], str, str]]:
+    """Documents, question and answer of the first rows, cut down to `most` tokens around what the answer needs.
 
     Args:
         folder: with `dev/SET.dev.jsonl.gz`.
         name: of the set.
         count: of rows.
         tokens: counts the tokens of a text.
+        most: tokens of a context.
     """
     path = next(p for p in (folder / "dev" / f"{name}.dev.jsonl.gz", folder / f"{name}.dev.jsonl.gz") if p.exists())
     out = []
@@ -70,40 +71,42 @@ def contexts(folder: Path, name: str, count: int, tokens: Any) -> list[tuple[lis
         for row in map(json.loads, itertools.islice(lines, count)):
             texts = [document["text"] for document in row["documents"]]
             answer = row["answers"][0]
-            texts = _members(texts[0], answer, tokens) if len(texts) == 1 else _around(texts, answer, tokens)
+            texts = (
+                _members(texts[0], answer, tokens, most) if len(texts) == 1 else _around(texts, answer, tokens, most)
+            )
             out.append((texts, row["question"], answer))
     return out
 
 
-def _around(texts: list[str], answer: str, tokens: Any) -> list[str]:
+def _around(texts: list[str], answer: str, tokens: Any, most: int) -> list[str]:
     """The document with the answer and as many before and after it as fit, in order."""
     at = next(at for at, text in enumerate(texts) if answer in text)
     kept = [at]
     for other in sorted(range(len(texts)), key=lambda other: abs(other - at)):
-        if other != at and tokens("\n\n".join(texts[i] for i in sorted([*kept, other]))) <= MOST:
+        if other != at and tokens("\n\n".join(texts[i] for i in sorted([*kept, other]))) <= most:
             kept.append(other)
     return [texts[i] for i in sorted(kept)]
 
 
-def _members(text: str, answer: str, tokens: Any) -> list[str]:
+def _members(text: str, answer: str, tokens: Any, most: int) -> list[str]:
     """The JSON object with the member that holds the answer and as many neighbours of it as fit."""
     members = list(json.loads(text).items())
     at = next(at for at, (_, value) in enumerate(members) if value == answer)
     width, kept = len(members), text
-    while tokens(kept) > MOST:
+    while tokens(kept) > most:
         width -= max(width // 8, 1)
         start = min(max(at - width // 2, 0), len(members) - width)
         kept = json.dumps(dict(members[start : start + width]), indent=1)
     return [kept]
 
 
-def read(model: str, folder: Path, count: int, threads: int = 1) -> list[dict[str, Any]]:
+def read(model: str, folder: Path, count: int, most: int = MOST) -> list[dict[str, Any]]:
     """Per set: tokens and mean log-likelihood per answer token with no context, the plain one, the coded one."""
-    reader = Answers(model, threads)
+    reader = Answers(model)
     compressor = load("lossless", tokenizer=f"hf:{model}")
     found = []
     for name in SETS:
-        rows = contexts(folder, name, count, compressor.count)
+        rows = contexts(folder, name, count, compressor.count, most)
         sums = dict.fromkeys(("none", "plain", "coded"), 0.0)
         before = after = better = 0
         for texts, question, answer in rows:
