@@ -11,6 +11,7 @@ untrained: these figures are about cost, and say nothing about answers.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -183,8 +184,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     soft, models = need("squeeze.soft", extra="bench"), need("squeeze.soft.models", extra="bench")
     folder = ensure()
     model, tokenizer = models.load_model(folder), models.load_hf_tokenizer(folder)
-    settings = soft.ArcSettings(layers=given.layers, factors=tuple(sorted(given.factors)))
-    encoder = soft.ArcEncoder.from_model(model, settings, seed=given.seed)
+    shape = soft.ArcSettings(layers=given.layers, factors=tuple(sorted(given.factors)))
+    encoder = soft.ArcEncoder.from_model(model, shape, seed=given.seed)
     arc = load("arc", model=model, tokenizer=tokenizer, checkpoint=encoder)
     reader = soft.Reader(model, tokenizer)
     reader.generate("warm", "up", max_new_tokens=1)
@@ -201,7 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"encoding 7,500 tokens against 4,000 ({clock}):", ", ".join(f"{ratio:.2f} times" for ratio in longer)
             )
     if given.json:
-        write_report(given.json, "squeeze.bench.soft", results, model="SmolLM2-135M-Instruct", **vars(given))
+        load = [round(value, 1) for value in os.getloadavg()]  # of the last 1, 5 and 15 minutes: how busy it was
+        settings = {"model": "SmolLM2-135M-Instruct", "load_average": load, **vars(given)}
+        write_report(given.json, "squeeze.bench.soft", results, **settings)
 
 
 if __name__ == "__main__":
