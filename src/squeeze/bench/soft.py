@@ -202,8 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"encoding 7,500 tokens against 4,000 ({clock}):", ", ".join(f"{ratio:.2f} times" for ratio in longer)
             )
     if given.json:
-        load = [round(value, 1) for value in os.getloadavg()]  # of the last 1, 5 and 15 minutes: how busy it was
-        settings = {"model": "SmolLM2-135M-Instruct", "load_average": load, **vars(given)}
+        busy = [round(value, 1) for value in os.getloadavg()]  # of the last 1, 5 and 15 minutes: how busy it was
+        settings = {"model": "SmolLM2-135M-Instruct", "load_average": busy, **vars(given)}
         write_report(given.json, "squeeze.bench.soft", results, **settings)
 
 
