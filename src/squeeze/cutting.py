@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 
 import regex
 
@@ -88,6 +89,12 @@ def _longest(words: list[Span], start: int, fits: Callable[[Span], bool]) -> int
     return low
 
 
+@lru_cache(maxsize=64)  # of one question many units may be cut
+def _asked(query: str) -> frozenset[str]:
+    """The terms of the query that say what it is about."""
+    return frozenset(Terms().of(query)).difference(Terms().of(" ".join(FUNCTION_WORDS)))
+
+
 def _focus(text: str, words: list[Span], query: str | None, size: int) -> Span | None:
     """Indices of the first and the last word of the best run of `size` words; None when the query shares no word.
 
@@ -95,8 +102,7 @@ def _focus(text: str, words: list[Span], query: str | None, size: int) -> Span |
     """
     if query is None:
         return None
-    wanted = frozenset(Terms().of(query)) - frozenset(Terms().of(" ".join(FUNCTION_WORDS)))
-    table = Terms(wanted)
+    table = Terms(_asked(query))
     hits: list[tuple[int, str]] = []
     for index, (start, end) in enumerate(words):
         joined = index + 1 < len(words) and words[index + 1][0] == end  # a script without spaces is matched by pairs

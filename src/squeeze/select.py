@@ -70,15 +70,20 @@ class Choice:
             out += [tuple(base + need for need in piece.needs) for piece in layout.pieces]
         return out
 
-    def closure(self, unit: int, have: NDArray[np.bool_]) -> list[int]:
-        """The unit and everything it needs, directly or not, that is not in `have`."""
-        stack, found = [unit], {unit}
-        while stack:
+    def closure(self, unit: int, have: NDArray[np.bool_], room: int | None = None) -> list[int]:
+        """The unit and everything it needs, directly or not, that is not in `have`.
+
+        With `room` it is empty where the units cost more than that: long chains are not followed to their end again
+        and again.
+        """
+        stack, found, cost = [unit], {unit}, self.costs.unit[unit]
+        while stack and (room is None or cost <= room):
             for need in self.needs[stack.pop()]:
                 if need not in found and not have[need]:
                     found.add(need)
                     stack.append(need)
-        return sorted(found)
+                    cost += self.costs.unit[need]
+        return [] if room is not None and cost > room else sorted(found)
 
     def greedy(self, target: int) -> Picks:
         """Units in order of choice, with what they need, while their estimated cost stays within `target`."""
@@ -88,9 +93,9 @@ class Choice:
         for unit in self.order:
             if have[unit]:
                 continue
-            group = self.closure(unit, have) if self.needs[unit] else [unit]
+            group = self.closure(unit, have, target - spent) if self.needs[unit] else [unit]
             cost = self._cost(group, have, used)
-            if spent + cost > target:
+            if not group or spent + cost > target:
                 if self.strict:
                     break
                 continue
@@ -168,8 +173,8 @@ def _top_up(choice: Choice, units: Picks, limit: int, measure: Measure) -> Picks
             break
         if have[unit] or choice.costs.unit[unit] > room:
             continue
-        group = choice.closure(unit, have)
-        if sum(choice.costs.unit[member] for member in group) > room + 1:
+        group = choice.closure(unit, have, room + 1)
+        if not group:
             continue
         tries += 1
         more = units | {member: member == unit for member in group}
