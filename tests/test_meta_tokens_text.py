@@ -90,3 +90,8 @@ def test_edited_text_is_refused(header: str, bodies: list[str], used: Any) -> No
 def test_what_was_coded_by_hand_restores() -> None:
     assert restore("<D><1>ab</D>", ["x<1><1>", "", "<1"], ["<D>", "</D>", "<1>"]) == ("xabab", "", "<1")
     assert restore("", ["<1>"], []) == ("<1>",)
+
+
+def test_meta_tokens_in_an_answer_are_spelled_out() -> None:
+    result = squeeze.compress(PASSAGES, method="meta_tokens")
+    assert result.decode_markers("\n".join(part.text for part in result.parts)) == "\n".join(PASSAGES)

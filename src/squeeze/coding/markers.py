@@ -32,6 +32,8 @@ the private use area, which no text should hold."""
 _SPOTS = ("word{}word", " of{} the", "end.{}\n", '": "{}A', "({})", "0{} 1", "\n{}    ", "{}, ")
 """What stands around a marker when it is tried."""
 
+_SAME_SCRIPT = {"HIRAGANA": "CJK", "KATAKANA": "CJK"}  # Japanese mixes the three
+
 _MOST = 4.25  # tokens of a marker beyond which none is tried
 _SLACK = 0.25  # of a token, on the mean of the spots
 _KEPT = 16
@@ -78,7 +80,8 @@ def marks(tokenizer: Tokenizer, avoid: Collection[str], count: int) -> Marks | N
             break
     if not free:
         return None
-    single = sorted((one for one in free if one[1] <= 2 * least), key=lambda one: one[1])  # stable: keeps the order
+    scripts = {_script(character) for character in avoid} - {None}  # a letter among its like is no symbol to a reader
+    single = sorted((one for one in free if one[1] <= 2 * least), key=lambda one: (one[1], _script(one[0]) in scripts))
     cheap = sum(price == least for _, price in single)
     if len(single) >= count or cheap == 1:
         return Marks(tuple(one for one, _ in single[:count]), "", least)
@@ -86,6 +89,12 @@ def marks(tokenizer: Tokenizer, avoid: Collection[str], count: int) -> Marks | N
     leads = min(-(-(count - len(single)) // (len(single) - most)), most)
     letters = [one for one, _ in single]
     return Marks(tuple(letters[: cheap - leads] + letters[cheap:]), "".join(letters[cheap - leads : cheap]), least)
+
+
+def _script(character: str) -> str | None:
+    """The script of a letter, as the beginning of its name; None for signs and marks."""
+    name = unicodedata.name(character, "") if character.isalpha() else ""
+    return _SAME_SCRIPT.get(word := name.partition(" ")[0], word) or None
 
 
 class _Prices:

@@ -17,6 +17,9 @@ LEAST = 24
 _TRIES = 8  # places of a window's first characters in another window that are looked at, the first ones
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
+Window = tuple[tuple[int, ...], int, int]
+"""Numbers of the pieces that a text is in, and where in their join it begins and ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Joined:
@@ -25,12 +28,11 @@ class Joined:
     Attributes:
         texts: for each input text what is said in its place: all of it, what its predecessor in the chain does not
             say, or nothing.
-        windows: for each input text the number of its first piece and of the one after its last piece in `texts`, in
-            chain order, and where in their join it begins and ends; empty where nothing overlaps.
+        windows: one for each input text; none where nothing overlaps.
     """
 
     texts: tuple[str, ...]
-    windows: tuple[tuple[tuple[int, ...], int, int], ...] = ()
+    windows: tuple[Window, ...] = ()
 
 
 def join(texts: Sequence[str]) -> Joined:
@@ -42,7 +44,8 @@ def join(texts: Sequence[str]) -> Joined:
     links = _links(texts)
     if not links:
         return Joined(tuple(texts))
-    said, windows = list(texts), [((at,), 0, len(text)) for at, text in enumerate(texts)]
+    said = list(texts)
+    windows: list[Window] = [((at,), 0, len(text)) for at, text in enumerate(texts)]
     for chain in _chains(links, len(texts)):
         _tell(chain, texts, said, windows)
     return Joined(tuple(said), tuple(windows))
@@ -164,7 +167,7 @@ def _tell(
     chain: list[tuple[int, int, int]],
     texts: Sequence[str],
     said: list[str],
-    windows: list[tuple[tuple[int, ...], int, int]],
+    windows: list[Window],
 ) -> None:
     """Writes what is said at each text of a chain, and the windows."""
     new = {text: texts[text] if beyond < 0 else texts[text][len(texts[text]) - beyond :] for text, _, beyond in chain}

@@ -50,7 +50,7 @@ def token_starts(tokenizer: Tokenizer, text: str) -> Ints | None:
     if isinstance(tokenizer, HuggingFaceCounter):
         offsets = tokenizer.vocabulary.encode(plain(text), add_special_tokens=False).offsets
         starts = np.fromiter((start for start, _ in offsets), dtype=np.int64, count=len(offsets))
-        return np.minimum(np.maximum.accumulate(starts), max(len(text) - 1, 0)) if len(starts) else starts
+        return _inside(np.maximum.accumulate(starts), text) if len(starts) else starts
     return _decoded_starts(tokenizer, text)
 
 
@@ -116,7 +116,7 @@ def _numbered(pieces: list[str], weights: Ints) -> Cut:
 def _tiktoken_starts(tokenizer: TiktokenCounter, text: str) -> Ints:
     ids = np.array(tokenizer.encode(text), dtype=np.int64)
     sizes = _token_sizes(tokenizer.vocabulary)[ids]
-    starts = np.cumsum(sizes) - sizes
+    starts: Ints = np.cumsum(sizes) - sizes
     if text.isascii():
         return starts
     data = np.frombuffer(plain(text).encode("utf-8"), dtype=np.uint8)
@@ -150,4 +150,10 @@ def _decoded_starts(tokenizer: Tokenizer, text: str) -> Ints | None:
     if "".join([words[token] for token in ids]) != text:
         return None
     sizes = np.fromiter((len(words[token]) for token in ids), dtype=np.int64, count=len(ids))
-    return np.minimum(np.cumsum(sizes) - sizes, max(len(text) - 1, 0))
+    return _inside(np.cumsum(sizes) - sizes, text)
+
+
+def _inside(starts: Ints, text: str) -> Ints:
+    """The starts, none behind the last character."""
+    kept: Ints = np.minimum(starts, max(len(text) - 1, 0))
+    return kept

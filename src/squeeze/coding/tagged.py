@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from squeeze.coding.ids import draw
@@ -119,20 +119,35 @@ def restore(header: str, bodies: Sequence[str], used: Any) -> tuple[str, ...]:
     Raises:
         CorruptError: the dictionary does not fit the markers, or a marker is used less than twice.
     """
-    if not header and not used:
+    listed = entries(header, used)
+    if not listed:
         return tuple(bodies)
+    tag = _any_of(listed)
+    uses = Counter(name for body in bodies for name in tag.findall(body))
+    for name in listed:
+        if uses[name] < _FEWEST:
+            raise CorruptError(f"meta-token {name} is used {uses[name]} times; coded text uses each at least twice")
+    return tuple(tag.sub(lambda match: listed[match.group()], body) for body in bodies)
+
+
+def entries(header: str, used: Any) -> dict[str, str]:
+    """What each meta-token stands for; see `restore`.
+
+    Raises:
+        CorruptError: the dictionary does not fit the markers.
+    """
+    if not header and not used:
+        return {}
     if not isinstance(used, list) or len(used) < 3 or not all(isinstance(name, str) for name in used):
         raise CorruptError(f"the markers of a coded text are {used!r}; expected two delimiters and the meta-tokens")
     opening, closing, *names = used
     if not (header.startswith(opening) and header.endswith(closing)):
         raise CorruptError(f"the dictionary does not begin with {opening} and end with {closing}")
-    tag = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
-    before, *rest = tag.split(header[len(opening) : len(header) - len(closing)])
+    before, *rest = _any_of(names).split(header[len(opening) : len(header) - len(closing)])
     if before or rest[::2] != names or not all(rest[1::2]):
         raise CorruptError("the entries of the dictionary are not those of its markers")
-    entries = dict(zip(rest[::2], rest[1::2], strict=True))
-    uses = Counter(name for body in bodies for name in tag.findall(body))
-    for name in names:
-        if uses[name] < _FEWEST:
-            raise CorruptError(f"meta-token {name} is used {uses[name]} times; coded text uses each at least twice")
-    return tuple(tag.sub(lambda match: entries[match.group()], body) for body in bodies)
+    return dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("(" + "|".join(map(re.escape, names)) + ")")

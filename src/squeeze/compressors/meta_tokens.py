@@ -25,7 +25,7 @@ from squeeze.base import Coded, Lossless
 from squeeze.coding.ids import ALLOWED, TOP, among, bounds, draw, plain_ids
 from squeeze.coding.select import select
 from squeeze.coding.swap import by_first_use, expand, swap
-from squeeze.coding.tagged import WithMarkers, code, restore
+from squeeze.coding.tagged import WithMarkers, code, entries, restore
 from squeeze.errors import ConfigError, CorruptError, InputError
 from squeeze.registry import register
 
@@ -73,6 +73,15 @@ class MetaTokens(Lossless):
             CorruptError: it does not decode.
         """
         return restore(coded.header, coded.bodies, coded.data.get("markers", []))
+
+    @classmethod
+    def entries(cls, coded: Coded) -> dict[str, str]:
+        """What each meta-token stands for.
+
+        Raises:
+            CorruptError: the dictionary does not fit its markers.
+        """
+        return entries(coded.header, coded.data.get("markers", []))
 
 
 def encode(ids: Iterable[int], *, reserved: Sequence[int], seed: int = 0) -> list[int]:
