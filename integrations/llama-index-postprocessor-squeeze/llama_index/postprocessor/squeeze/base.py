@@ -60,7 +60,7 @@ class SqueezePostprocessor(BaseNodePostprocessor):
         whole = dict(vars(self))
         state: dict[str, Any] = super().__getstate__()
         state["__dict__"] = dict(state["__dict__"])
-        vars(self).update(whole)  # the base class drops from the living object, too
+        self.__dict__.update(whole)  # the base class drops from the living object, too
         lost = sorted(whole.keys() - state["__dict__"].keys() - {"callback_manager"})
         if lost:
             raise ConfigError(f"{', '.join(lost)} cannot be pickled; give values that can, such as names")
