@@ -133,7 +133,7 @@ def _lines(text: str, layout: Layout, spans: list[Span]) -> str:
         return ""
     for start, end in spans:
         before = text[text.rfind("\n", 0, start) + 1 : start]
-        after = text[end:].partition("\n")[0]
+        after = "" if text[end - 1] == "\n" else text[end : (text + "\n").index("\n", end)]
         if before.strip() or after.strip():
             return f"the line at {start} or {end} is cut"
     return ""
