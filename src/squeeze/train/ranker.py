@@ -197,7 +197,7 @@ def main() -> None:
     )
     tables = [
         _text("Each set under models fitted on the other sets", unseen),
-        _text("The same rows changed, sets of both kinds", robust),
+        _text("The same dev rows, changed", robust),
     ]
     (args.report / "ranker.txt").write_text("\n\n".join([head, *filter(None, tables)]), encoding="utf-8")
 
