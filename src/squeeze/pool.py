@@ -17,7 +17,7 @@ WORKERS = 2
 """Threads of the pool. Two, so that a call that waits (for a model, for a disk) does not hold up the next one; no more,
 because compressing holds the interpreter, and an event loop has to queue for it behind every busy thread."""
 
-PATIENCE = 0.1
+PATIENCE = 0.05
 """Seconds that the second thread waits for the first to finish. Calls that compute take turns that way, and leave the
 interpreter to the event loop more often; calls that take longer than this run side by side."""
 
