@@ -112,6 +112,9 @@ def test_a_passage_alone_is_the_same_in_every_company(tokenizer: object, options
 def test_shares_too_small_for_anything_are_put_together() -> None:
     passages = [f"Sheet {i} says nothing that anyone would want to read on such a day." for i in range(9)] + [LAMP]
     assert compress(passages, "lamp", max_tokens=14, per_passage=True).text == LAMP
+    short = [f"The lamp number {i} is red." for i in range(60)]
+    result = compress(short, "lamp", keep=0.25, per_passage=True, tokenizer="estimate")
+    assert result.text and result.tokens_after <= 0.25 * result.tokens_before
 
 
 @pytest.mark.parametrize("query", [None, "", "  ", "\n\t", "\u3000"])

@@ -68,7 +68,7 @@ class Selection:
             if outcome.picks or outcome.cuts:
                 if self.measure(outcome.picks, outcome.cuts) <= limit:
                     return outcome
-                wanted = [unit for unit in wanted if unit in outcome.picks]
+                wanted = [unit for unit in wanted if unit in outcome.picks] or wanted
         return self._chosen(Choice(self.corpus, wanted, self._costs, self.selector.strict), limit)
 
     def _chosen(self, choice: Choice, limit: int, base: int = 0) -> Outcome:
