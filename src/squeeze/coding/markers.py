@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from squeeze.coding.pieces import per_call
 from squeeze.counters import FunctionCounter
@@ -38,8 +38,13 @@ _MOST = 4.25  # tokens of a marker beyond which none is tried
 _SLACK = 0.25  # of a token, on the mean of the spots
 _KEPT = 16
 
-Priced = tuple[str, int]
-"""A marker and the tokens that one use of it costs."""
+
+class Priced(NamedTuple):
+    """A character, the tokens that one use of it costs, and the script it belongs to if it is a letter."""
+
+    character: str
+    price: int
+    script: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +79,22 @@ def marks(tokenizer: Tokenizer, avoid: Collection[str], count: int) -> Marks | N
     """
     free: list[Priced] = []
     for block in _priced(tokenizer):
-        free += [one for one in block if one[0] not in avoid]
-        least = min((price for _, price in free), default=0)
-        if sum(price <= 2 * least for _, price in free) >= count:
+        free += [one for one in block if one.character not in avoid]
+        least = min((one.price for one in free), default=0)
+        if sum(one.price <= 2 * least for one in free) >= count:
             break
     if not free:
         return None
     scripts = {_script(character) for character in avoid} - {None}  # a letter among its like is no symbol to a reader
-    single = sorted((one for one in free if one[1] <= 2 * least), key=lambda one: (one[1], _script(one[0]) in scripts))
-    cheap = sum(price == least for _, price in single)
+    ranks = [one.price + (one.script in scripts) / 2 for one in free]
+    order = sorted((at for at, one in enumerate(free) if one.price <= 2 * least), key=ranks.__getitem__)
+    single = [free[at] for at in order]
+    cheap = sum(one.price == least for one in single)
     if len(single) >= count or cheap == 1:
-        return Marks(tuple(one for one, _ in single[:count]), "", least)
+        return Marks(tuple(one.character for one in single[:count]), "", least)
     most = max(cheap // 2, 1)
     leads = min(-(-(count - len(single)) // (len(single) - most)), most)
-    letters = [one for one, _ in single]
+    letters = [one.character for one in single]
     return Marks(tuple(letters[: cheap - leads] + letters[cheap:]), "".join(letters[cheap - leads : cheap]), least)
 
 
@@ -141,7 +148,7 @@ def _price(tokenizer: Tokenizer, characters: Sequence[str]) -> tuple[Priced, ...
     for character, tokens in zip(characters, count_many(tokenizer, samples), strict=True):
         mean = (tokens - fixed - without) / len(_SPOTS)
         if mean <= _MOST:
-            out.append((character, max(int(mean + 1 - _SLACK), 1)))
+            out.append(Priced(character, max(int(mean + 1 - _SLACK), 1), _script(character)))
     return tuple(out)
 
 

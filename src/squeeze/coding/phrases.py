@@ -25,7 +25,8 @@ INTRO = "Each symbol in this list stands for the text after it, up to the next s
 CLOSE = "---\n"
 """The line between the list and the texts."""
 
-_ROUNDS = 3  # of recounting and dropping entries that do not pay
+_COUNTS = 2  # how often the coded text is counted and entries that do not pay are dropped
+_FEW = 0.03  # share of the entries that may be dropped without counting again
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,17 @@ def list_phrases(texts: Sequence[str], tokenizer: Tokenizer) -> Listed:
     costs = Costs(marker=some.price, entry=some.price + 1, weights=whole.weights)
     phrases = by_first_use(turned(whole, grown(whole, select(whole.numbers, costs, min_length=shortest))))
     found = marks(tokenizer, avoid, len(phrases)) if phrases else None
-    for _ in range(_ROUNDS):
+    for _ in range(_COUNTS):
         if not phrases or found is None:
             return plain
         written = _Written(whole, phrases, found)
-        keep = written.paying(tokenizer)
-        if len(keep) == len(written.phrases):
+        phrases = written.paying(tokenizer)
+        lost = len(written.phrases) - len(phrases)
+        if not lost:
             return written.listed
-        phrases = keep
-    return written.listed
+        if lost < _FEW * len(phrases):  # what is left was counted; without those few it hardly changes
+            break
+    return _Written(whole, phrases, found).listed if phrases and found is not None else plain
 
 
 def entries(header: str, marks: Sequence[str]) -> dict[str, str]:
