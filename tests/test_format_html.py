@@ -83,6 +83,15 @@ def test_output_balances_and_hidden_parts_go_first(keep: float) -> None:
         assert "12 Nm" in result.text and "Torque" in result.text
 
 
+def test_xml_has_no_elements_without_end_tags() -> None:
+    items = "".join(f"<Item><link>address {i}</link><script>step {i}</script><empty/></Item>" for i in range(30))
+    text = f"<?xml version='1.0'?>\n<Feed>{items}</Feed>"
+    result = squeeze.compress([text], query="where is address 17?", keep=0.2)
+    assert "address 17" in result.text
+    assert result.text.count("<link>") == result.text.count("</link>") == result.text.count("<Item>")
+    assert result.text.endswith("</Feed>") and {piece.kind for piece in parse(text).pieces} >= {"open", "close", "html"}
+
+
 def test_end_tags_that_are_missing_are_no_harm() -> None:
     text = "<ul>" + "".join(f"<li>Item {i} says something. {LONG}" for i in range(4)) + "</ul><p>" + LONG + "<p>" + LONG
     layout = parse(text, format="html")
@@ -96,6 +105,9 @@ def test_end_tags_that_are_missing_are_no_harm() -> None:
         ("<div class=a><p>One.</p><p>Two.</p></div>", "html"),
         ("<html><body>x</body></html>", "html"),
         ("text</p>\n" + "<p>More <b>text</b> here.</p>\n" * 10, "html"),
+        ("<?xml version='1.0'?>\n<feed><item><link>x</link></item><item><link>y</link></item></feed>\n", "html"),
+        ("<orders><order id='1'><total>7</total></order><order/></orders>", "html"),
+        ("<think>It is easy.</think>", "plain"),
         ("We know that a < b and b > c. So <a> is fine.", "plain"),
         ("# Title\n\n<details>\n\nSome *text* here.\n\n- item\n- item\n", "markdown"),
         ("<think> about it.", "plain"),

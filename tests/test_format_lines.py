@@ -8,6 +8,7 @@ import pytest
 import squeeze
 from format_tools import needed, texts
 from squeeze.score.base import Corpus
+from squeeze.score.lexical import scores
 from squeeze.segment import detect, parse
 from squeeze.templates import shape, weights
 from squeeze.types import Passage
@@ -85,6 +86,30 @@ def test_a_quotation_mark_that_nobody_closes_joins_nothing() -> None:
 
 def test_numbers_in_the_first_row_make_it_a_row() -> None:
     assert all(piece.kind == "row" for piece in parse("1;2;3\n4;5;6\n7;8;9\n", format="csv").pieces)
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("what became of /srv/app/run.sh?", "cannot open /srv/app/run.sh"),
+        ("what became of run.sh?", "cannot open /srv/app/run.sh"),
+        ("who is ea98d913-4802-4978-a24b-ad684d7ba840?", "user ea98d913-4802-4978-a24b-ad684d7ba840 is Ann"),
+        ("since when is 3.11.2 here?", "version 3.11.2 is installed"),
+        ("where is order #W5199551?", "order #W5199551 was sent"),
+        ("what does max_retry_count do?", "maxRetryCount is 3"),
+        ("what is RetryCount?", "max_retry_count = 3"),
+    ],
+)
+def test_identifiers_match_as_they_stand_and_by_their_pieces(query: str, line: str) -> None:
+    others = [
+        "the file is open",
+        "version 3.10.1 is old",
+        "user 00aa-11bb is Bob",
+        "order #W5199550 was lost",
+        "it is 3",
+    ]
+    values = scores([*others, line], query)
+    assert values[-1] > max(values[:-1])
 
 
 @pytest.mark.parametrize(

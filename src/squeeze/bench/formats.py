@@ -63,13 +63,13 @@ def violations(rows: list[dict[str, Any]], compressor: squeeze.Compressor) -> di
     for row in rows:
         passages = row_passages(row)
         layouts = [parse(passage.text) for passage in passages]
-        for keep in KEEPS:
+        for keep in KEEPS if any(layout.format in CHECKS for layout in layouts) else ():
             result = compressor.compress(passages, row["question"], budget=Budget(keep=keep))
-            for index in result.texts():
+            for index, kept in result.texts().items():
                 if layouts[index].format not in CHECKS:
                     continue
                 checked += 1
-                fault = broken(passages[index].text, layouts[index], result.spans(index), result.texts()[index])
+                fault = broken(passages[index].text, layouts[index], result.spans(index), kept)
                 if fault:
                     bad += 1
                     first = first or [f"{row['id']} passage {index} keep {keep}: {fault}"]

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
@@ -141,8 +141,9 @@ class _Event(NamedTuple):
 class _Events(HTMLParser):
     """Notes where each tag and each text begins."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, xml: bool) -> None:
         super().__init__(convert_charrefs=False)
+        self.xml = xml  # every element has an end tag, and none is hidden
         self.events: list[_Event] = []
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self.feed(text)
@@ -152,12 +153,19 @@ class _Events(HTMLParser):
         line, column = self.getpos()
         self.events.append(_Event(self._starts[line - 1] + column, kind, tag, hidden))
 
+    def set_cdata_mode(self, elem: str, **options: Any) -> None:
+        if not self.xml:
+            super().set_cdata_mode(elem, **options)
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self.xml:
+            self._note("start", tag)
+            return
         hidden = tag in HIDDEN or any(_hides(name, value or "") for name, value in attrs)
         self._note("void" if tag in VOID else "start", tag, hidden)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note("void", tag, tag in HIDDEN)
+        self._note("void", tag, tag in HIDDEN and not self.xml)
 
     def handle_endtag(self, tag: str) -> None:
         self._note("end", tag)
@@ -190,10 +198,10 @@ def _hides(name: str, value: str) -> bool:
     return name == "style" and _INVISIBLE.search(value) is not None
 
 
-def read(text: str) -> Element:
-    """The page as an element without tags of its own. Any text is legal."""
+def read(text: str, *, xml: bool = False) -> Element:
+    """The page as an element without tags of its own. Any text is legal; `xml` knows no elements without end tags."""
     try:
-        events = _Events(text).events
+        events = _Events(text, xml=xml).events
     except Exception:  # a fault of the parser must not cost the caller the text: it is read as one run
         events = [_Event(0, "text")]
     if not events or events[0].offset:

@@ -1,4 +1,4 @@
-"""HTML pages: elements whose removal leaves the rest balanced; what nobody sees goes first."""
+"""HTML pages and XML: elements whose removal leaves the rest balanced; what nobody sees goes first."""
 
 from __future__ import annotations
 
@@ -23,6 +23,20 @@ _FIRST = re.compile(rf"\s*</?(?:{_KNOWN})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _LAST = re.compile(rf"</?(?:{_KNOWN})(?:\s[^<>]*)?/?>\s*\Z|<[^<>]*\Z", re.IGNORECASE)
 
 
+_XML = re.compile(r"\s*(?:<\?xml\b[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>", re.DOTALL)
+_XML_END = re.compile(r"</([A-Za-z_][\w.:-]*)\s*>\s*\Z")
+
+
+def _is_xml(text: str) -> bool:
+    """Whether the text is one element that HTML does not have, or says that it is XML."""
+    first = _XML.match(text)
+    if not first or _DOCTYPE.match(text):
+        return False
+    last = _XML_END.search(text, max(0, len(text) - 200))
+    whole = last is not None and last.group(1) == first.group(1) and text.count("<", 0, _SAMPLE) > 3
+    return whole and not _FIRST.match(text)
+
+
 class Html(Format):
     """Short elements whole; long ones opened, so that their tags come with whatever is kept of them."""
 
@@ -30,7 +44,7 @@ class Html(Format):
 
     def detect(self, text: str) -> float:
         """By a document type, or by tags at both ends and in between."""
-        if _DOCTYPE.match(text):
+        if _DOCTYPE.match(text) or _is_xml(text):
             return 0.98
         tags = sum(1 for _ in _TAG.finditer(text, 0, _SAMPLE))
         length = min(len(text), _SAMPLE)
@@ -44,7 +58,7 @@ class Html(Format):
 
     def layout(self, text: str, name: str, unit: UnitKind) -> Layout:
         """Elements with the tags around them. A table row needs its header, a definition its term."""
-        return emit(text, read(text), name)
+        return emit(text, read(text, xml=_is_xml(text)), name)
 
 
 FORMAT = Html()
