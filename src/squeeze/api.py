@@ -14,7 +14,16 @@ from squeeze.types import Budget, Compressed, Passage
 _KEPT = 32
 """How many compressors are kept; the one not used for the longest time goes first."""
 
-_compressors: OrderedDict[tuple[Any, ...], Compressor] = OrderedDict()
+
+class _Slot:
+    """A place for a compressor, and the lock under which it is loaded."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.compressor: Compressor | None = None
+
+
+_slots: OrderedDict[tuple[Any, ...], _Slot] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -62,12 +71,14 @@ def kept_compressor(method: str, tokenizer: Any, options: Mapping[str, Any]) -> 
     except TypeError:
         return load(method, tokenizer=tokenizer, **options)
     with _lock:
-        if key not in _compressors:
-            _compressors[key] = load(method, tokenizer=tokenizer, **options)
-            if len(_compressors) > _KEPT:
-                _compressors.popitem(last=False)
-        _compressors.move_to_end(key)
-        return _compressors[key]
+        slot = _slots.setdefault(key, _Slot())
+        _slots.move_to_end(key)
+        if len(_slots) > _KEPT:
+            _slots.popitem(last=False)
+    with slot.lock:  # of this compressor alone: a model that loads slowly must not hold up calls of other methods
+        if slot.compressor is None:
+            slot.compressor = load(method, tokenizer=tokenizer, **options)
+        return slot.compressor
 
 
 def _hashable(value: Any) -> tuple[Any, ...]:
