@@ -93,7 +93,7 @@ def _member(inputs: Floats, table: Table, recipe: Recipe, random: np.random.Gene
         for first in range(0, rows, recipe.batch):
             chosen = order[first : first + recipe.batch]
             units = np.concatenate([np.arange(table.starts[row], table.starts[row + 1]) for row in chosen])
-            seen = inputs[units] * (random.random(inputs.shape[1]) >= recipe.drop).astype(np.float32)
+            seen = inputs[units] * np.where(random.random(inputs.shape[1]) >= recipe.drop, 1, 0).astype(np.float32)
             weights = table.weights[units] / len(chosen)
             step += 1
             rate = recipe.rate * 0.5 * (1 + np.cos(np.pi * step / steps))
