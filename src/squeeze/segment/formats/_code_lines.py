@@ -9,7 +9,7 @@ from squeeze.segment.chunks import lines
 
 _TAB = 4
 _CLOSER = re.compile(
-    r"[)\]}>]|(?:else|elif|elsif|except|catch|finally|rescue|ensure|end|then|do|done|fi|esac|endif|until)\b"
+    r"[)\]}>]|\{$|(?:else|elif|elsif|except|catch|finally|rescue|ensure|end|then|do|done|fi|esac|endif|until)\b"
 )
 _PREFIX = re.compile(
     r"@\w|#(?!include|define|pragma|if|endif|else|elif|undef|error)|//|/\*|\*|--(?!-)|;;|%(?!\w)|template\s*<"

@@ -12,6 +12,10 @@ _OPENING = (
     r"(?:pub(?:\(\w+\))? )?(?:fn \w+[<(]|(?:struct|enum|impl|trait|mod)\b.*[{;]$)",
     r"func (?:\(\w+ \*?\w+\) )?\w+\(",
     r"#include\b",
+    r"#!/\S",
+    r"package [\w.]+;?$",
+    r"type \w+ (?:struct|interface|func)\b",
+    r"(?:class|module) [A-Z]\w*(?: < [A-Z][\w:]*)?$",
     r"(?:public|private|protected|static|final|virtual|override)\s+[\w<>\[\], ]+[({;=]",
 )
 _INNER = (
@@ -21,7 +25,10 @@ _INNER = (
     r"raise \w+",
     r"#(?:define|ifdef|ifndef|endif|pragma)\b",
     r"(?:pub )?use [\w:]+::",
-    r"package \w+;?$",
+    r"def \w+[?!]?$",
+    r"(?:SELECT|INSERT INTO|DELETE FROM|CREATE TABLE|ALTER TABLE|FROM|(?:LEFT |INNER )?JOIN|WHERE|(?:ORDER|GROUP) BY)"
+    r" [\w.\"*(]",
+    r"(?:end|fi|done|esac|then|do)$",
     r"(?:export )?(?:const|let|var) [\w{\[][^=]*=",
     r"(?:self|this)\.\w+\b",
     r"[\w.\[\]\"']+(?:: ?[\w\[\], .|\"']+)? (?:[-+*/|&%]|<<|>>|//|\*\*)?:?= ?\S",
@@ -41,7 +48,8 @@ STRONG = re.compile(rf"[ \t]*(?:{'|'.join(_OPENING + _INNER)})")
 """A line that only code has."""
 
 NEUTRAL = re.compile(
-    r"[ \t]*(?:#|//|/\*|\*|\"\"\"|'''|r?\"\"\"|[\w\"'*]+(?:=[^=].*|: ?\S.*)?,$|\.{3}$|pass$|break$|continue$)"
+    r"[ \t]*(?:#|//|/\*|\*|'''|r?\"\"\"|[\w\"'*]+(?:=[^=].*|: ?\S.*)?,$|[\"'][\w./@-]+[\"']$"
+    r"|(?:\.{3}|pass|break|continue)$)"
 )
 """A line that says nothing: comments, items of lists."""
 

@@ -7,8 +7,8 @@ from squeeze.segment.chunks import parts
 from squeeze.segment.formats._code_lines import Line, code_lines
 from squeeze.segment.formats._code_signs import DEFINITION, NEUTRAL, SENTENCE, STRONG
 
-_WHOLE = 320  # characters (about 80 tokens) of a definition that stays whole
-_GROUP = 160  # characters from which a group of neighbouring short statements is full
+_WHOLE = 200  # characters (about 50 tokens) of a definition that stays whole
+_GROUP = 100  # characters from which a group of neighbouring short statements is full
 _LONGEST = 600  # characters of a line that stays whole (minified code has longer ones)
 _DEEPEST = 16  # levels of nesting that are followed
 _SIGNATURE = 30  # lines that a signature may have
@@ -26,7 +26,7 @@ class Code(Format):
     def detect(self, text: str) -> float:
         """By the share of lines that only code has."""
         sample = text[:_SAMPLE]
-        strong = prose = total = 0
+        strong = prose = total = written = coded = 0
         for line in code_lines(sample):
             source = sample[line.start : line.end].rstrip().lstrip("\r\n")
             if line.indent < 0 or (NEUTRAL.match(source) and not DEFINITION.match(source)):
@@ -34,10 +34,12 @@ class Code(Format):
             if not total and DEFINITION.match(source) and "\n" in sample.strip():
                 return _SURE
             total += 1
+            written += len(source)
             found = len(source) < _LONG_LINE and STRONG.match(source) is not None
             strong += found
+            coded += len(source) if found else 0
             prose += not found and SENTENCE.match(source) is not None
-        if strong < 2 or strong < 0.55 * total or prose > 0.2 * total:
+        if strong < 2 or strong < 0.55 * total or coded < 0.5 * written or prose > 0.2 * total:
             return 0.0
         return 0.9
 
@@ -141,8 +143,12 @@ class _Reader:
         for end in range(at, min(high, at + _SIGNATURE)):
             depth += self.lines[end].depth
             if depth <= 0:
-                return end + 1
+                return end + 2 if end + 1 < high and self._opens(end + 1) else end + 1
         return at + 1
+
+    def _opens(self, at: int) -> bool:
+        """Whether the line is nothing but the bracket that opens a body."""
+        return self.text[self.lines[at].start : self.lines[at].end].strip() == "{"
 
     def _flat(self, low: int, high: int, needs: tuple[int, ...]) -> None:
         start = low
