@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,9 @@ from squeeze.coding import json_table, overlap
 from squeeze.coding.expander import Expander
 from squeeze.coding.markers import marks
 from squeeze.coding.phrases import CLOSE, INTRO, entries, spell_out
-from squeeze.coding.pieces import cut, token_starts
+from squeeze.coding.pieces import Cut, cut, token_starts
+from squeeze.coding.select import Costs, Phrase
+from squeeze.coding.settle import whole_words
 from squeeze.errors import BudgetError, ConfigError, CorruptError, InputError, SqueezeError
 from squeeze.tokens import load_tokenizer
 
@@ -97,6 +100,28 @@ def test_phrases_begin_at_lines_where_that_costs_nothing() -> None:
     result = squeeze.compress(["omega\n" + block * 30 + "end"], method="lossless")
     (phrase,) = entries(result.parts[0].lead, result.coding["marks"]).values()
     assert phrase.startswith(("alpha", "epsilon", "iota")) and phrase.endswith("\n")
+
+
+def test_phrases_keep_words_and_numbers_whole_where_that_is_cheap() -> None:
+    pieces = ["12", "34", " is", " the", " pre", "fix", " of", ""]
+    numbers = [*range(7), -1]
+    other = [7, 1, 2, 3, 4, 8, 6, -2]
+    whole = Cut(
+        [*pieces, "56", *pieces[1:5], "cise", " of", ""] * 2,
+        np.array([*numbers, *other, *numbers[:7], -3, *other[:7], -4]),
+        np.array([1] * 7 + [0] + [1] * 7 + [0] + [1] * 7 + [0] + [1] * 7 + [0]),
+        [*pieces[:7], "56", "cise"],
+    )
+    phrase = Phrase(4, (1, 9, 17, 25), 4 * 3 - 2 - 4)
+    assert whole_words(whole, [phrase], Costs(entry=2)) == [phrase]  # here it would cost too much
+    rest = Cut(
+        whole.pieces + ["filler"] * 900,
+        np.append(whole.numbers, np.arange(100, 1000)),
+        np.append(whole.weights, [1] * 900),
+        whole.known + ["filler"] * 1000,
+    )
+    (cut_down,) = whole_words(rest, [phrase], Costs(entry=2, marker=0))
+    assert (cut_down.length, cut_down.starts) == (2, (2, 10, 18, 26))
 
 
 def test_a_result_restores_without_the_passages() -> None:

@@ -13,7 +13,7 @@ from squeeze.coding.markers import Marks, marks
 from squeeze.coding.pieces import Cut, cut, token_starts
 from squeeze.coding.repeats import Ints
 from squeeze.coding.select import Costs, Phrase, select
-from squeeze.coding.settle import grown, turned
+from squeeze.coding.settle import grown, turned, whole_words
 from squeeze.coding.swap import by_first_use, swap
 from squeeze.errors import CorruptError
 from squeeze.render import JOINER
@@ -60,7 +60,8 @@ def list_phrases(texts: Sequence[str], tokenizer: Tokenizer) -> Listed:
     whole = cut(texts, tokenizer)
     shortest = 1 if len(whole.weights) and int(whole.weights.max()) > some.price + 1 else 2
     costs = Costs(marker=some.price, entry=some.price + 1, weights=whole.weights)
-    phrases = by_first_use(turned(whole, grown(whole, select(whole.numbers, costs, min_length=shortest))))
+    phrases = grown(whole, select(whole.numbers, costs, min_length=shortest))
+    phrases = by_first_use(turned(whole, whole_words(whole, phrases, costs)))
     found = marks(tokenizer, avoid, len(phrases)) if phrases else None
     for _ in range(_COUNTS):
         if not phrases or found is None:

@@ -33,11 +33,13 @@ class Cut:
         pieces: the slices in order; joined they are the texts.
         numbers: the same number for equal pieces, for the ends of texts numbers that do not repeat.
         weights: tokens of each piece, equal for equal pieces.
+        known: the different pieces, by number.
     """
 
     pieces: list[str]
     numbers: Ints
     weights: Ints
+    known: list[str]
 
 
 def token_starts(tokenizer: Tokenizer, text: str) -> Ints | None:
@@ -108,9 +110,11 @@ def _numbered(pieces: list[str], weights: Ints) -> Cut:
     if "" in table:
         ends = np.flatnonzero(numbers == table[""])
         numbers[ends] = -1 - np.arange(len(ends))
+    if not len(weights):
+        return Cut(pieces, numbers, weights, [])
     # a piece may be cut into other tokens beside other neighbours; what it costs first stands for all
     _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    return Cut(pieces, numbers, weights[first][inverse.reshape(-1)] if len(weights) else weights)
+    return Cut(pieces, numbers, weights[first][inverse.reshape(-1)], list(table))
 
 
 def _tiktoken_starts(tokenizer: TiktokenCounter, text: str) -> Ints:

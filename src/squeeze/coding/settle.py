@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 from squeeze.coding.pieces import Cut
 from squeeze.coding.repeats import Ints
-from squeeze.coding.select import Phrase
+from squeeze.coding.select import Costs, Phrase
 
 Flags = npt.NDArray[np.bool_]
 
 _BEST = 2
+_DEAR = 0.01
+_UNSPACED = "\u0e00"  # from here on most scripts do not set words apart
 _TURNS = 256  # the most places that a phrase is turned by
 
 
@@ -60,6 +62,46 @@ def turned(whole: Cut, phrases: Sequence[Phrase]) -> list[Phrase]:
             phrase = Phrase(length, tuple((starts + best).tolist()), phrase.saving)
         out.append(phrase)
     return out
+
+
+def whole_words(whole: Cut, phrases: Sequence[Phrase], costs: Costs) -> list[Phrase]:
+    """The phrases without what they begin or end with inside of a word or a number, those that pay then.
+
+    Where that costs more than `_DEAR` of the tokens (keys and numbers that share their parts and little else), the
+    phrases as they are.
+    """
+    inside = _inside_words(whole)
+    sums = np.concatenate(([0], np.cumsum(whole.weights)))
+    before = after = 0
+    out = []
+    for phrase in phrases:
+        starts, length = np.array(phrase.starts), phrase.length
+        before += _saving(sums, phrase, costs)
+        while length and inside[starts].any():
+            starts, length = starts + 1, length - 1
+        while length and inside[starts + length].any():
+            length -= 1
+        cut = Phrase(length, tuple(starts.tolist()), phrase.saving)
+        saving = _saving(sums, cut, costs) if length else 0
+        if saving >= costs.least:
+            after += saving
+            out.append(cut)
+    return out if before - after <= _DEAR * int(sums[-1]) else list(phrases)
+
+
+def _inside_words(whole: Cut) -> Flags:
+    """Whether a word or a number goes on from the piece before into each piece, with a last flag for the end."""
+    opens = np.array([piece[:1].isalnum() and piece[:1] < _UNSPACED for piece in whole.known], dtype=np.bool_)
+    closes = np.array([piece[-1:].isalnum() for piece in whole.known], dtype=np.bool_)
+    numbers = np.maximum(whole.numbers, 0)  # the ends of texts, negative, are set apart below
+    flags = np.zeros(len(numbers) + 1, dtype=np.bool_)
+    flags[1:-1] = closes[numbers[:-1]] & opens[numbers[1:]] & (whole.numbers[:-1] >= 0) & (whole.numbers[1:] >= 0)
+    return flags
+
+
+def _saving(sums: Ints, phrase: Phrase, costs: Costs) -> int:
+    weight = int(sums[phrase.starts[0] + phrase.length] - sums[phrase.starts[0]])
+    return len(phrase.starts) * (weight - costs.marker) - costs.entry - weight
 
 
 def _move(used: Flags, starts: Ints, length: int, by: int) -> None:
