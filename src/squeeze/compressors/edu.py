@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from squeeze.base import Selector
 from squeeze.registry import register
-from squeeze.score.base import Corpus, Scores, load_scorer
+from squeeze.score.base import DEFAULT_SCORER, Corpus, Scores, load_scorer
 
 
 @register("edu")
@@ -18,7 +18,7 @@ class Edu(Selector):
     The tree comes from rules here and not from a language model.
     """
 
-    def __init__(self, *, scorer: Any = "ranker", **options: Any) -> None:
+    def __init__(self, *, scorer: Any = DEFAULT_SCORER, **options: Any) -> None:
         """Takes the options of every selector and a scorer.
 
         Args:

@@ -20,6 +20,9 @@ Scores = NDArray[np.float64]
 _SCORERS = {"bm25": ("squeeze.score.lexical", "Bm25"), "ranker": ("squeeze.score.ranker", "Ranker")}
 """Name of a scorer -> its module and class, imported on first use."""
 
+DEFAULT_SCORER = "ranker"
+"""The scorer of methods that rank sentences."""
+
 
 @dataclass(frozen=True)
 class Corpus:
