@@ -14,7 +14,9 @@ _TIME = (
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{2}:\d{2}:\d{2}[.,]\d{3}|\d{6} \d{6}|\[ *\d+\.\d{6}\]|\d{10}\.\d{3})"
 )
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|CRIT(?:ICAL)?|FATAL|SEVERE|EMERG|ALERT)"
-_ENTRY = re.compile(rf"\S{{0,40}}[^\n]{{0,60}}?{_TIME}|[\[(<]?{_LEVEL}[\])>]?[:\s|]|[IWEF]\d{{4}} \d\d:\d\d")
+_STAMP = re.compile(_TIME)
+_STAMP_WITHIN = 110  # characters from the start of a line in which its time stands
+_LABEL = re.compile(rf"[\[(<]?{_LEVEL}[\])>]?[:\s|]|[IWEF]\d{{4}} \d\d:\d\d")
 _GOES_ON = re.compile(r"[ \t]+\S|Caused by:|\.{3} \d+ more|Traceback |[\w.]+(?:Error|Exception)\b|[}\])]")
 _MOST_LINES = 12  # of an entry that stays whole; a longer stack trace is given out in parts
 
@@ -29,8 +31,14 @@ class Logs(Format):
         sample = [line for line in text[:_SAMPLE].splitlines() if line.strip()]
         if len(text) > _SAMPLE and len(sample) > 1:
             sample.pop()
-        entries = sum(_ENTRY.match(line) is not None for line in sample)
-        others = sum(_ENTRY.match(line) is None and _GOES_ON.match(line) is None for line in sample)
+        entries = others = 0
+        for line in sample:
+            if _begins(line, 0, len(line)):
+                entries += 1
+            elif not _GOES_ON.match(line):
+                others += 1
+                if others > 0.2 * len(sample):
+                    return 0.0
         return _SURE if entries >= 2 and others <= 0.2 * entries else 0.0
 
     def blocks(self, text: str) -> list[Block]:
@@ -38,7 +46,7 @@ class Logs(Format):
         blocks: list[Block] = []
         size = head = 0
         for start, end in filled_lines(text):
-            if blocks and _GOES_ON.match(text, start) and not _ENTRY.match(text, start, end):
+            if blocks and _GOES_ON.match(text, start) and not _begins(text, start, end):
                 if size < _MOST_LINES:
                     size += 1
                     blocks[-1] = blocks[-1]._replace(end=end)
@@ -49,6 +57,12 @@ class Logs(Format):
                 blocks.append(Block(start, end, "line", prose=False))
             size = len(lines(text, start, end))
         return blocks
+
+
+def _begins(text: str, start: int, end: int) -> bool:
+    """Whether a line begins an entry: a time stands near its front, or a level at it."""
+    stop = min(end, start + _STAMP_WITHIN)
+    return _STAMP.search(text, start, stop) is not None or _LABEL.match(text, start, end) is not None
 
 
 FORMAT = Logs()
