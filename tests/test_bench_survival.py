@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
 import squeeze
+from conftest import words
+from squeeze.bench.baselines import BASELINES
+from squeeze.bench.questions import main
 from squeeze.bench.rows import row_passages
-from squeeze.bench.survival import answer_kept, answers, difference, must_keep
+from squeeze.bench.survival import answer_kept, answers, difference, kept_spans, must_keep
 
 
 def row(**extra: object) -> dict[str, object]:
@@ -19,10 +27,35 @@ def row(**extra: object) -> dict[str, object]:
     }
 
 
-def spans(kept: dict[int, tuple[int, int]]) -> squeeze.Compressed:
+def spans(kept: dict[int, tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
     passages = tuple(row_passages(row()))
     parts = tuple(squeeze.TextPart(i, s, e, passages[i].text[s:e]) for i, (s, e) in kept.items())
-    return squeeze.Compressed(passages, None, parts, (), 9, 3, 0.0, "t", "m")
+    found = kept_spans(squeeze.Compressed(passages, None, parts, (), 9, 3, 0.0, "t", "m"))
+    assert found == list(kept.items())
+    return found
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_baselines_keep_slices_within_the_limit(name: str) -> None:
+    passages = row_passages(row())
+    for limit in range(20):
+        kept = BASELINES[name](passages, "When was the lamp lit?", limit, words)
+        assert sum(words(passages[i].text[s:e]) + 1 for i, (s, e) in kept) <= limit
+        assert kept == sorted(kept) and all(passages[i].text[s:e].strip() for i, (s, e) in kept)
+    assert len(BASELINES[name](passages, "lamp", 99, words)) == 4 and BASELINES[name]([], "lamp", 9, words) == []
+
+
+def test_the_program_measures_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, report = tmp_path / "mine.jsonl", tmp_path / "out.json"
+    data.write_text("\n".join(json.dumps(row()) for _ in range(3)) + "\n")
+    main([str(data), "--methods", "edu,bm25_title,truncate", "--keep", "0.4", "--json", str(report)])
+    lines = json.loads(report.read_text())["results"]
+    assert [(line["method"], line["rows"], line["over"]) for line in lines] == [
+        ("bm25_title", 3, 0),
+        ("edu", 3, 0),
+        ("truncate", 3, 0),
+    ]
+    assert lines[1]["kept"] == 1.0 and "mean" in capsys.readouterr().out
 
 
 def test_an_answer_counts_inside_a_kept_span_of_a_gold_document() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from squeeze.bench.baselines import Kept
 from squeeze.types import Compressed
 
 Row = dict[str, Any]
@@ -35,26 +36,30 @@ def answers(row: Row) -> list[str]:
     return [folded for folded in map(fold, row["answers"]) if folded]
 
 
-def answer_kept(row: Row, result: Compressed) -> bool:
+def kept_spans(result: Compressed) -> Kept:
+    """The kept spans of a result, as the measures take them."""
+    return [(index, span) for index in range(len(result.passages)) for span in result.spans(index)]
+
+
+def answer_kept(row: Row, kept: Kept) -> bool:
     """Whether an answer lies inside one kept span of a gold document. Titles do not count."""
     wanted = answers(row)
-    for index, document in enumerate(row["documents"]):
+    for index, (start, end) in kept:
+        document = row["documents"][index]
         if document.get("is_gold"):
-            for start, end in result.spans(index):
-                kept = fold(document["text"][start:end])
-                if any(answer in kept for answer in wanted):
-                    return True
+            text = fold(document["text"][start:end])
+            if any(answer in text for answer in wanted):
+                return True
     return False
 
 
-def must_keep(row: Row, result: Compressed) -> bool | None:
+def must_keep(row: Row, kept: Kept) -> bool | None:
     """Whether every `must_keep` string lies in the kept spans; None for a row that has none."""
     wanted = row.get("extra", {}).get("must_keep") or []
     if not wanted:
         return None
-    texts = [document["text"] for document in row["documents"]]
-    kept = fold(" ".join(text[start:end] for i, text in enumerate(texts) for start, end in result.spans(i)))
-    return all(fold(item) in kept for item in wanted)
+    text = fold(" ".join(row["documents"][index]["text"][start:end] for index, (start, end) in kept))
+    return all(fold(item) in text for item in wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from squeeze.base import Job
 from squeeze.bench.machine import write_report
 from squeeze.bench.rows import read_rows, row_passages
-from squeeze.bench.survival import answer_kept, answers, difference
+from squeeze.bench.survival import answer_kept, answers, difference, kept_spans
 from squeeze.compressors.edu import Edu
 from squeeze.segment.layout import Layout
 from squeeze.types import Budget
@@ -55,7 +55,7 @@ def main() -> None:
             reference: list[bool] = []
             for name, compressor in variants.items():
                 results = [compressor.compress(row_passages(r), r["question"], budget=Budget(keep=keep)) for r in given]
-                kept = [answer_kept(row, result) for row, result in zip(given, results, strict=True)]
+                kept = [answer_kept(row, kept_spans(result)) for row, result in zip(given, results, strict=True)]
                 reference = reference or kept
                 apart = difference(kept, reference)
                 line = {"data": data, "keep": keep, "units": name, "rows": len(given), "kept": float(np.mean(kept))}
