@@ -7,11 +7,12 @@ import os
 import re
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from squeeze.console import Bar, one_line, summary
+from squeeze.cache_cli import cache_app
+from squeeze.console import Bar, method_options, one_line, summary
 from squeeze.errors import ConfigError, CorruptError, SqueezeError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ app = typer.Typer(
     help="Shortens what a retriever found before a language model reads it, under a hard token budget.",
     epilog="Errors are one line on standard error, with exit code 2.",
 )
+app.add_typer(cache_app, name="cache")
 
 
 class Format(StrEnum):
@@ -92,7 +94,7 @@ def compress(  # noqa: PLR0913 - typer reads the options from the parameters
     from squeeze.files import check_target, read_passages, write_file
     from squeeze.registry import method_class
 
-    budget, options = Budget(max_tokens, keep), _options(option or [])
+    budget, options = Budget(max_tokens, keep), method_options(option or [])
     if form is Format.text and method_class(method).output in ("soft", "both"):
         raise ConfigError(f"the result of {method!r} holds vectors, which have no text; write it with --format json")
     if output != "-":
@@ -197,24 +199,6 @@ def _result(text: str, name: str) -> Compressed:
         return Compressed.from_dict(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise CorruptError(f"{name} holds no result of `squeeze compress --format json`: {error}") from None
-
-
-def _options(given: list[str]) -> dict[str, Any]:
-    """Options of the method by name; a value is JSON, or else a string as it stands."""
-    options: dict[str, Any] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not (equals and name.isidentifier()):
-            raise ConfigError(f"--option {item!r}; allowed: a name, =, and a JSON value or a string")
-        if name in options:
-            raise ConfigError(f"--option {name} is given twice")
-        if name in ("name", "tokenizer"):
-            raise ConfigError(f"--option {name}; use {'--method' if name == 'name' else '--tokenizer'}")
-        try:
-            options[name] = json.loads(value)
-        except ValueError:
-            options[name] = value
-    return options
 
 
 def _render(result: Compressed, form: Format) -> bytes:

@@ -1,10 +1,13 @@
-"""What the command says to people, on standard error: the progress bar, the table of numbers, notes."""
+"""What commands share: options of a method as they are typed; the progress bar, the table of numbers, notes."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
+
+from squeeze.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +61,24 @@ def summary(result: Compressed, notes: list[str]) -> None:
     warnings = [f"{notice.code}: {notice.message}" + place(result, notice.passage) for notice in result.warnings]
     for note in warnings + notes:
         console.print(Text(one_line(note)), soft_wrap=True)
+
+
+def method_options(given: list[str]) -> dict[str, Any]:
+    """Options of the method by name; a value is JSON, or else a string as it stands."""
+    options: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not (equals and name.isidentifier()):
+            raise ConfigError(f"--option {item!r}; allowed: a name, =, and a JSON value or a string")
+        if name in options:
+            raise ConfigError(f"--option {name} is given twice")
+        if name in ("name", "tokenizer"):
+            raise ConfigError(f"--option {name}; use {'--method' if name == 'name' else '--tokenizer'}")
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options
 
 
 def place(result: Compressed, passage: int | None) -> str:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from squeeze.base.compressor import Compressor, Draft, Job, whole
 from squeeze.errors import BudgetError, need
 from squeeze.types import Notice, SoftPart, Unit
 
+_PROBE = "Élan 1931: ``x += 0.5``\t(弁は閉じている)\n\n  don't <s></s> 👩‍👧"  # tokenizers spell it in ways of their own
+
 
 class SoftEncoder(Compressor):
     """A method that turns token ids into vectors. It writes `encode`, `count_vectors`, `factors` and `fingerprint`.
 
     `tokenizer="estimate"` stands for the model's own tokenizer here, so that tokens and vectors are counted alike.
+
+    Attributes:
+        cache: the `VectorCache` in which vectors of pieces are found and kept; None for none (see `use_cache`).
     """
 
     family: ClassVar[str] = "soft tokens"
     output: ClassVar[str] = "soft"
     needs: ClassVar[str] = "soft"
+    cache: Any = None
 
     @property
     @abstractmethod
@@ -48,8 +55,51 @@ class SoftEncoder(Compressor):
         return [ids] if ids else []
 
     def encode_many(self, pieces: Sequence[Sequence[int]], factor: int) -> list[Any]:
-        """Vectors of several pieces, each as `encode` gives them."""
+        """Vectors of several pieces, each as `encode` gives them, or as the cache has them."""
+        if self.cache is None:
+            return [self.encode(piece, factor) for piece in pieces]
+        found = []
+        for piece in pieces:
+            expected = self.expected(piece, factor)
+            compute = partial(self.encode, piece, factor)
+            found.append(self.cache.get_or_compute(self.cache_key(piece, factor), compute, **expected))
+        return found
+
+    def encode_alike(self, pieces: Sequence[Sequence[int]], factor: int) -> list[Any]:
+        """Vectors of pieces of one length side by side: faster, and as `encode` gives them up to rounding."""
         return [self.encode(piece, factor) for piece in pieces]
+
+    def like(self) -> Any | None:
+        """No vectors at all, (0, width), in the dtype of those that `encode` gives; None where that is not known."""
+        return None
+
+    def use_cache(self, given: Any) -> None:
+        """Looks vectors up in a cache from now on: a folder, a `VectorCache`, a store, or None for none.
+
+        The weights must not change any more: what names them is taken down here.
+        """
+        self.cache = None if given is None else need("squeeze.soft.cache", extra="soft").VectorCache.of(given)
+        if self.cache is not None:
+            like, spelled = self.like(), self.ids(_PROBE)
+            kind = {} if like is None else {"dtype": str(like.dtype), "width": int(like.shape[1])}
+            self._constant: dict[str, Any] = {
+                "method": self.name,
+                "weights": self.fingerprint,
+                "tokenizer": spelled,
+                **kind,
+            }
+
+    def cache_key(self, piece: Sequence[int], factor: int) -> str:
+        """The key of a piece's vectors: the method, model, checkpoint, dtype, tokenizer, factor and ids say it all."""
+        key: str = need("squeeze.soft.cache", extra="soft").cache_key(
+            **self._constant, factor=factor, ids=[int(token) for token in piece]
+        )
+        return key
+
+    def expected(self, piece: Sequence[int], factor: int) -> dict[str, Any]:
+        """The `shape` and `dtype` that a piece's vectors must have; empty where they are not known."""
+        like = self.like()
+        return {} if like is None else {"shape": (-(-len(piece) // factor), int(like.shape[1])), "dtype": like.dtype}
 
     def ending(self) -> Any | None:
         """Vectors that end each passage, (vectors, width); None for none."""

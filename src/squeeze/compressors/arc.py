@@ -33,6 +33,7 @@ class ARC(SoftEncoder):
         checkpoint: Any = None,
         decoder: str | None = None,
         device: str | None = None,
+        cache: Any = None,
     ) -> None:
         """Opens the encoder.
 
@@ -43,6 +44,7 @@ class ARC(SoftEncoder):
             checkpoint: the encoder: a folder, a hub name, or an `ArcEncoder`.
             decoder: which decoder of the checkpoint the model is; needed where it has several.
             device: where to encode, `"cuda"` say; where the weights are if left out.
+            cache: where vectors of chunks are found and kept: a folder, or a `squeeze.soft.VectorCache`.
 
         Raises:
             ConfigError: something is missing, or the model is not the one that the checkpoint was made for.
@@ -57,6 +59,7 @@ class ARC(SoftEncoder):
         self._spells: Tokenizer = opened.spells
         prints = need("squeeze.soft.fingerprint", extra="soft")
         self._fingerprint: str = prints.joined(opened.reads, self.encoder.fingerprint())
+        self.use_cache(cache)
 
     @classmethod
     def example(cls) -> Self:
@@ -93,6 +96,20 @@ class ARC(SoftEncoder):
     def encode(self, ids: Sequence[int], factor: int) -> Any:
         """Vectors of one chunk, (groups, width), on the CPU."""
         return self.encoder.encode(ids, factor, decoder=self.decoder).cpu()
+
+    def encode_alike(self, pieces: Sequence[Sequence[int]], factor: int) -> list[Any]:
+        """Vectors of chunks of one length side by side, each as `encode` gives them up to rounding."""
+        torch = need("torch", extra="soft")
+        for piece in pieces:
+            self.encoder.check(piece)
+        table = torch.tensor([list(piece) for piece in pieces], device=self.encoder.device)
+        with torch.no_grad():
+            return [rows.clone() for rows in self.encoder(table, factor, decoder=self.decoder).cpu()]
+
+    def like(self) -> Any:
+        """No vectors, (0, width), in the dtype of those of this decoder."""
+        weight = self.encoder.heads[self.decoder].second.weight
+        return need("torch", extra="soft").zeros(0, weight.shape[0], dtype=weight.dtype)
 
     def ending(self) -> Any:
         """`<Cont>` as the model reads it, (1, width); (0, width) where the checkpoint has none."""

@@ -32,6 +32,7 @@ class CompLLM(SoftEncoder):
         model: Any = None,
         checkpoint: Any = None,
         device: str | None = None,
+        cache: Any = None,
     ) -> None:
         """Opens the encoder.
 
@@ -41,6 +42,7 @@ class CompLLM(SoftEncoder):
                 (then give its tokenizer as `tokenizer`). It is never changed.
             checkpoint: the adapters and the head: a folder, a hub name, or a `CompEncoder`.
             device: where to encode, `"cuda"` say; where the model is if left out.
+            cache: where vectors of segments are found and kept: a folder, or a `squeeze.soft.VectorCache`.
 
         Raises:
             ConfigError: something is missing, or the model is not the one that the checkpoint was made for.
@@ -54,6 +56,7 @@ class CompLLM(SoftEncoder):
         self._spells: Tokenizer = opened.spells
         prints = need("squeeze.soft.fingerprint", extra="soft")
         self._fingerprint: str = prints.joined(self.encoder.base, self.encoder.fingerprint())
+        self.use_cache(cache)
 
     @classmethod
     def example(cls) -> Self:
@@ -89,3 +92,12 @@ class CompLLM(SoftEncoder):
     def encode(self, ids: Sequence[int], factor: int) -> Any:
         """Vectors of one segment, (tokens / factor rounded up, width), on the CPU."""
         return self.encoder.encode(ids).cpu()
+
+    def encode_alike(self, pieces: Sequence[Sequence[int]], factor: int) -> list[Any]:
+        """Vectors of segments of one length side by side, each as `encode` gives them up to rounding."""
+        return [vectors.cpu() for vectors in self.encoder.encode_batch(pieces)]
+
+    def like(self) -> Any:
+        """No vectors, (0, width), in the model's dtype."""
+        weight = self.encoder.head.weight
+        return need("torch", extra="soft").zeros(0, weight.shape[0], dtype=weight.dtype)

@@ -72,6 +72,11 @@ class Reader:
         self._check_length(rows, 0)
         return pad_left(rows)
 
+    def to_prompt_embeds(self, compressed: Context, prompt: Prompt) -> str:
+        """The context and the prompt as vLLM's `prompt_embeds` takes them (see `squeeze.soft.export`)."""
+        encoded: str = need("squeeze.soft.export", extra="soft").to_prompt_embeds(self, compressed, prompt)
+        return encoded
+
     def rows(
         self, compressed: Context | Sequence[Context], prompt: Prompt | Sequence[Prompt], *, reply: bool = True
     ) -> list[Row]:
