@@ -42,10 +42,11 @@ def sentences(passages: Sequence[Passage]) -> Kept:
 def bm25_title(passages: Sequence[Passage], query: str, limit: int, count: Count) -> Kept:
     """Sentences by BM25 with the title's words, and the BM25 of the whole passage added."""
     units = sentences(passages)
+    if not units:
+        return []
     own = _bm25([words(passages[i].title) + words(passages[i].text[s:e]) for i, (s, e) in units], query)
     whole = _bm25([words(passage.title + " " + passage.text) for passage in passages], query)
-    scores = _spread(own) + _spread(whole)[[index for index, _ in units]] if units else []
-    return _fill(passages, units, scores, limit, count)
+    return _fill(passages, units, _spread(own) + _spread(whole)[[index for index, _ in units]], limit, count)
 
 
 def bm25(passages: Sequence[Passage], query: str, limit: int, count: Count) -> Kept:
