@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from squeeze.advising import advise
     from squeeze.api import compress
     from squeeze.base import Compressor
     from squeeze.errors import SqueezeError
@@ -30,6 +31,7 @@ __all__ = [
     "TextPart",
     "Tokenizer",
     "__version__",
+    "advise",
     "available",
     "compress",
     "load",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "squeeze.advising": ("advise",),
     "squeeze.api": ("compress",),
     "squeeze.base": ("Compressor",),
     "squeeze.errors": ("SqueezeError",),

@@ -249,6 +249,20 @@ class Compressed(Restoring):
         """Share of the tokens that are kept, 0 to 1; 1.0 for an empty input."""
         return self.tokens_after / self.tokens_before if self.tokens_before else 1.0
 
+    def reopen(self, piece: Unit | TextPart | SoftPart | int) -> str:
+        """The source text of a piece that was skimmed or dropped.
+
+        For a unit its own text; for a part, or the index of one, the part with what was left out around it, up to its
+        neighbours in the passage. `squeeze.tools.ExpandTool` offers the same to a model.
+
+        Raises:
+            ConfigError: the result has no such piece.
+            InputError: it is neither a unit, nor a part, nor an index.
+        """
+        from squeeze.reopening import reopen
+
+        return reopen(self, piece)
+
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON-ready values; `from_dict` reads it back."""
         from squeeze.serial import to_dict
