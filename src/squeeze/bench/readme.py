@@ -7,6 +7,7 @@ whether the file is current.
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import re
 import subprocess
@@ -20,7 +21,20 @@ def methods() -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-REGIONS: dict[str, Callable[[], str]] = {"methods": methods}
+def survival(path: pathlib.Path = pathlib.Path("reports/questions.json")) -> str:
+    """The table of what survives, from the report of `squeeze.bench.questions`; one share of the tokens."""
+    lines = [line for line in json.loads(path.read_text(encoding="utf-8"))["results"] if line["keep"] == 0.25]
+    methods = list(dict.fromkeys(line["method"] for line in lines))
+    out = [f"| rows | n | {' | '.join(f'`{name}`' for name in methods)} |", f"| --- | --- |{' --- |' * len(methods)}"]
+    for data in dict.fromkeys(line["data"] for line in lines):
+        own = {line["method"]: line for line in lines if line["data"] == data}
+        cells = [f"{own[name]['kept']:.2f}" for name in methods]
+        out.append(f"| {data} | {own[methods[0]]['rows']} | {' | '.join(cells)} |")
+    means = [sum(x["kept"] for x in lines if x["method"] == m) / (len(out) - 2) for m in methods]
+    return "\n".join([*out, f"| **mean** | | {' | '.join(f'**{mean:.2f}**' for mean in means)} |"])
+
+
+REGIONS: dict[str, Callable[[], str]] = {"methods": methods, "survival": survival}
 """Name of a region -> what makes its text."""
 
 
