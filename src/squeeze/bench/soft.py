@@ -2,17 +2,23 @@
 
     python -m squeeze.bench.soft --json reports/soft.json
 
-For every context length and pooling factor: the full text; encoding on the fly and reading; reading vectors that are at
-hand. Times are the fastest of the repeats, as whatever else runs on the machine can only add to them; beside the time
-on the clock stands the processor time, which is the same on an idle machine and steadier on a busy one. The encoder is
-untrained: these figures are about cost, and say nothing about answers.
+For every context length, method and factor: the full text; encoding on the fly and reading; reading vectors that are at
+hand; fetching vectors from a cache on disk instead of encoding. Times are the fastest of the repeats, as whatever else
+runs on the machine can only add to them; beside the time on the clock stands the processor time, which is the same on
+an idle machine and steadier on a busy one. The encoders are untrained: these figures are about cost, and say nothing
+about answers.
+
+Where a figure of "times shorter" is below 1, encoding on the fly costs more than it saves: `compllm` runs the whole
+model over one and a half times the tokens before anything is read, and pays off where its vectors are read again.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import random
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -87,56 +93,95 @@ def kv_bytes(model: Any, inputs: Any) -> int:
     return sum(int(layer.keys.nbytes + layer.values.nbytes) for layer in cache.layers)
 
 
-def measure(reader: Any, arc: Any, tokens: int, factors: Sequence[int], repeats: int, seed: int) -> dict[str, Any]:
+class Case(NamedTuple):
+    """A method at a factor, with the tokens of its vectors as budget."""
+
+    method: str
+    factor: int
+    compressor: Any
+    budget: Budget
+
+
+def cases_of(compressors: Sequence[Any], tokens: int) -> list[Case]:
+    """Every compressor at every factor of its own, for a context of so many tokens."""
+    return [
+        Case(own.name, factor, own, Budget(max_tokens=own.count_vectors(tokens, factor)))
+        for own in compressors
+        for factor in own.factors
+    ]
+
+
+def measure(reader: Any, compressors: Sequence[Any], tokens: int, repeats: int, seed: int) -> dict[str, Any]:
     """The figures of one context length."""
     text = context_of(tokens, reader.tokenizer, seed)
-    budgets = {factor: Budget(max_tokens=arc.count_vectors(tokens, factor)) for factor in factors}
+    cases = cases_of(compressors, tokens)
 
     def read(context: str | Compressed) -> list[int]:
         row = reader.rows(context, QUESTION)
         return reader.generate_ids(row, max_new_tokens=1)[0]  # type: ignore[no-any-return]
 
-    def anew(budget: Budget) -> list[int]:
-        return read(arc.compress(text, budget=budget))
+    def anew(case: Case) -> list[int]:
+        return read(case.compressor.compress(text, budget=case.budget))
 
     full: list[Run] = []
-    hand: dict[int, list[Run]] = {factor: [] for factor in factors}
-    fly: dict[int, list[Run]] = {factor: [] for factor in factors}
-    encoding: dict[int, list[Run]] = {factor: [] for factor in factors}
-    results = {factor: arc.compress(text, budget=budget) for factor, budget in budgets.items()}
-    for _ in range(repeats):  # the conditions take turns, so that a busy moment hits no single one
-        full.append(timed(partial(read, text)))
-        for factor, budget in budgets.items():
-            fly[factor].append(timed(partial(anew, budget)))
-            hand[factor].append(timed(partial(read, results[factor])))
-            encoding[factor].append(timed(partial(arc.compress, text, budget=budget)))
+    runs: list[dict[str, list[Run]]] = [{"fly": [], "hand": [], "encode": [], "cached": []} for _ in cases]
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        keeping = []
+        for number, case in enumerate(cases):
+            keeping.append(copy.copy(case.compressor))
+            keeping[-1].use_cache(os.path.join(folder, str(number)))
+            results.append(keeping[-1].compress(text, budget=case.budget))
+        for _ in range(repeats):  # the conditions take turns, so that a busy moment hits no single one
+            full.append(timed(partial(read, text)))
+            for case, found, own, kept in zip(cases, results, runs, keeping, strict=True):
+                own["fly"].append(timed(partial(anew, case)))
+                own["hand"].append(timed(partial(read, found)))
+                own["encode"].append(timed(partial(case.compressor.compress, text, budget=case.budget)))
+                own["cached"].append(timed(partial(kept.compress, text, budget=case.budget)))
     base = fastest(full)
     full_kv = kv_bytes(reader.model, reader.inputs_embeds(text, QUESTION))
     rows = []
-    for factor in factors:
-        on_the_fly, at_hand = fastest(fly[factor]), fastest(hand[factor])
-        kv = kv_bytes(reader.model, reader.inputs_embeds(results[factor], QUESTION))
-        rows.append(
-            {
-                "factor": factor,
-                "vectors": results[factor].tokens_after,
-                "encode": fastest(encoding[factor])._asdict(),
-                "on_the_fly": on_the_fly._asdict(),
-                "at_hand": at_hand._asdict(),
-                "on_the_fly_times_shorter": round(base.seconds / on_the_fly.seconds, 2),
-                "on_the_fly_times_less_cpu": round(base.cpu / on_the_fly.cpu, 2),
-                "at_hand_times_shorter": round(base.seconds / at_hand.seconds, 2),
-                "at_hand_times_less_cpu": round(base.cpu / at_hand.cpu, 2),
-                "kv_bytes": kv,
-                "kv_times_smaller": round(full_kv / kv, 2),
-            }
-        )
+    for case, found, own in zip(cases, results, runs, strict=True):
+        kv = kv_bytes(reader.model, reader.inputs_embeds(found, QUESTION))
+        rows.append({"method": case.method, "factor": case.factor, **compared(base, found, own), "kv_bytes": kv})
+        rows[-1]["kv_times_smaller"] = round(full_kv / kv, 2)
     return {
         "tokens": tokens,
         "full": base._asdict(),
         "full_kv_bytes": full_kv,
         "factors": rows,
     }
+
+
+def compared(base: Run, found: Compressed, runs: dict[str, list[Run]]) -> dict[str, Any]:
+    """The figures of one case beside those of the full text."""
+    fly, hand, encode, cached = (fastest(runs[name]) for name in ("fly", "hand", "encode", "cached"))
+    return {
+        "vectors": found.tokens_after,
+        "encode": encode._asdict(),
+        "cached": cached._asdict(),
+        "cached_share_of_encode": round(cached.cpu / max(encode.cpu, 1e-3), 4),
+        "on_the_fly": fly._asdict(),
+        "at_hand": hand._asdict(),
+        "on_the_fly_times_shorter": round(base.seconds / fly.seconds, 2),
+        "on_the_fly_times_less_cpu": round(base.cpu / fly.cpu, 2),
+        "at_hand_times_shorter": round(base.seconds / hand.seconds, 2),
+        "at_hand_times_less_cpu": round(base.cpu / hand.cpu, 2),
+    }
+
+
+def compressors_of(model: Any, tokenizer: Any, given: argparse.Namespace) -> list[Any]:
+    """`arc` with all its factors and `compllm` once for each of its own, untrained."""
+    soft, found = need("squeeze.soft", extra="bench"), []
+    if given.factors:
+        shape = soft.ArcSettings(layers=given.layers, factors=tuple(sorted(given.factors)))
+        encoder = soft.ArcEncoder.from_model(model, shape, seed=given.seed)
+        found.append(load("arc", model=model, tokenizer=tokenizer, checkpoint=encoder))
+    for factor in given.compllm:
+        encoder = soft.CompEncoder(model, soft.CompSettings(factor=factor), seed=given.seed)
+        found.append(load("compllm", model=model, tokenizer=tokenizer, checkpoint=encoder))
+    return found
 
 
 def fastest(runs: Sequence[Run]) -> Run:
@@ -155,7 +200,8 @@ def line(found: dict[str, Any]) -> str:
         f"peak {found['full']['peak'] / 2**20:.0f} MiB"
     )
     rows = [
-        f"   {row['factor']}x: encoding {_spent(row['encode'])}; on the fly {_spent(row['on_the_fly'])}, "
+        f"   {row['method']} {row['factor']}x: encoding {_spent(row['encode'])}, from cache {_spent(row['cached'])} "
+        f"({row['cached_share_of_encode']:.1%} of it); on the fly {_spent(row['on_the_fly'])}, "
         f"{row['on_the_fly_times_shorter']:.2f} times shorter ({row['on_the_fly_times_less_cpu']:.2f}); "
         f"at hand {_spent(row['at_hand'])}, {row['at_hand_times_shorter']:.2f} times "
         f"({row['at_hand_times_less_cpu']:.2f}); KV {row['kv_bytes'] / 2**20:.1f} MiB, "
@@ -173,7 +219,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 2000, 4000, 7500])
-    parser.add_argument("--factors", type=int, nargs="+", default=[2, 4, 8])
+    parser.add_argument("--factors", type=int, nargs="*", default=[2, 4, 8], help="of arc; none leaves it out")
+    parser.add_argument("--compllm", type=int, nargs="*", default=[2], help="factors of compllm; none leaves it out")
     parser.add_argument("--layers", type=int, default=8, help="layers of the encoder")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
@@ -184,18 +231,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     soft, models = need("squeeze.soft", extra="bench"), need("squeeze.soft.models", extra="bench")
     folder = ensure()
     model, tokenizer = models.load_model(folder), models.load_hf_tokenizer(folder)
-    shape = soft.ArcSettings(layers=given.layers, factors=tuple(sorted(given.factors)))
-    encoder = soft.ArcEncoder.from_model(model, shape, seed=given.seed)
-    arc = load("arc", model=model, tokenizer=tokenizer, checkpoint=encoder)
+    compressors = compressors_of(model, tokenizer, given)
     reader = soft.Reader(model, tokenizer)
     reader.generate("warm", "up", max_new_tokens=1)
     results = []
     for tokens in given.contexts:
-        results.append(measure(reader, arc, tokens, given.factors, given.repeats, given.seed))
+        results.append(measure(reader, compressors, tokens, given.repeats, given.seed))
         print(line(results[-1]), flush=True)
-    seconds = {found["tokens"]: found["factors"] for found in results}
-    if 4000 in seconds and 7500 in seconds:
-        pairs = list(zip(seconds[4000], seconds[7500], strict=True))
+    lengths = {found["tokens"]: found["factors"] for found in results}
+    if 4000 in lengths and 7500 in lengths:
+        pairs = list(zip(lengths[4000], lengths[7500], strict=True))
         for clock in ("seconds", "cpu"):
             longer = [long["encode"][clock] / short["encode"][clock] for short, long in pairs]
             print(
