@@ -118,6 +118,8 @@ def test_identifiers_match_as_they_stand_and_by_their_pieces(query: str, line: s
         (LOG, "logs"),
         ('10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 12\n' * 3, "logs"),
         ("[2020-01-01 10:10:10,123] WARN slow\n  details\n[2020-01-01 10:10:11,123] INFO ok\n", "logs"),
+        ("[2016-12-20 00:11:18,570] INFO Scheduling log segment 947658 for deletion.", "logs"),
+        ("2024-01-01 10:00:00 was the time when the pump failed.", "plain"),
         (TABLE, "csv"),
         (TABLE.replace(",", ";"), "csv"),
         (TABLE.replace(",", "\t"), "tsv"),

@@ -17,6 +17,7 @@ _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|CRIT(?:ICAL)?|FATAL
 _STAMP = re.compile(_TIME)
 _STAMP_WITHIN = 110  # characters from the start of a line in which its time stands
 _LABEL = re.compile(rf"[\[(<]?{_LEVEL}[\])>]?[:\s|]|[IWEF]\d{{4}} \d\d:\d\d")
+_SINGLE = re.compile(rf"[\[(]?{_TIME}[^\n]{{0,30}}?\b{_LEVEL}\b")  # one entry is a log only when it shows its level
 _GOES_ON = re.compile(r"[ \t]+\S|Caused by:|\.{3} \d+ more|Traceback |[\w.]+(?:Error|Exception)\b|[}\])]")
 _MOST_LINES = 12  # of an entry that stays whole; a longer stack trace is given out in parts
 
@@ -39,7 +40,8 @@ class Logs(Format):
                 others += 1
                 if others > 0.2 * len(sample):
                     return 0.0
-        return _SURE if entries >= 2 and others <= 0.2 * entries else 0.0
+        alone = entries == 1 and not others and _SINGLE.match(text) is not None
+        return _SURE if alone or (entries >= 2 and others <= 0.2 * entries) else 0.0
 
     def blocks(self, text: str) -> list[Block]:
         """One block for each entry; the parts of a very long one need its first line."""
