@@ -146,15 +146,17 @@ class Planner:
         skims, used = self._within(whole, room)
         told = {int(passage[unit]) for unit in skims}
         far = np.flatnonzero(~near & (seg.scores > 0))
-        parts = [np.flatnonzero(seg.of == index) for index in far if int(seg.passage[index]) not in told]
+        edges = np.searchsorted(seg.of, np.arange(len(seg.sizes) + 1))
+        parts = [np.arange(edges[at], edges[at + 1]) for at in far if int(seg.passage[at]) not in told]
         return skims | self._within(parts, room - used)[0]
 
     def _within(self, groups: Sequence[Ints], room: int) -> tuple[dict[int, Span], int]:
         """For each group of units that gets a share, one of them with the span that is its skim; and tokens used."""
-        found = [(self._clause(group), float(self.scores[group].max())) for group in groups]
+        least = _LEAST_SKIM + self.extra
+        best = sorted(groups, key=lambda group: -self.scores[group].max())[: max(0, room) // least]  # no room for more
+        found = [(self._clause(group), float(self.scores[group].max())) for group in best]
         clauses = [(clause, weight) for clause, weight in found if clause is not None]
         caps = [self._cost(unit, span) for (unit, span), _ in clauses]
-        least = _LEAST_SKIM + self.extra
         shares = apportion([weight for _, weight in clauses], caps, max(0, room), minimum=least)
         skims, used = dict[int, Span](), 0
         for ((unit, span), _), cap, share in zip(clauses, caps, shares.tolist(), strict=True):
