@@ -87,7 +87,7 @@ def test_repeats_are_said_once_and_markers_are_explained() -> None:
     assert result.kept < 0.6
     header = result.parts[0].lead
     assert header.startswith(INTRO) and header.endswith(CLOSE) and result.text.startswith(header)
-    listed = entries(header, result.coding["marks"])
+    listed = entries(header, result.coding["marks"], result.coding["sizes"])
     for marker, phrase in listed.items():
         assert marker not in LOG + LOG.upper() and len(phrase) > 1
         assert result.text.count(marker) >= 3
@@ -98,7 +98,7 @@ def test_repeats_are_said_once_and_markers_are_explained() -> None:
 def test_phrases_begin_at_lines_where_that_costs_nothing() -> None:
     block = "alpha beta gamma delta\nepsilon zeta eta theta\niota kappa lambda mu\n"
     result = squeeze.compress(["omega\n" + block * 30 + "end"], method="lossless")
-    (phrase,) = entries(result.parts[0].lead, result.coding["marks"]).values()
+    (phrase,) = entries(result.parts[0].lead, result.coding["marks"], result.coding["sizes"]).values()
     assert phrase.startswith(("alpha", "epsilon", "iota")) and phrase.endswith("\n")
 
 
@@ -172,6 +172,9 @@ CHANGES = [
     _coding(marks=["§"]),
     _coding(marks="§"),
     _coding(marks=[7]),
+    _coding(sizes=[1]),
+    _coding(sizes=7),
+    _coding(sizes=["1"]),
     _coding(digest="0"),
     _coding(digest=None),
     _coding(json={"0": {}}),
@@ -198,19 +201,19 @@ def test_what_was_changed_is_refused(change: Callable[[dict[str, Any]], None]) -
 
 
 def test_an_undefined_marker_and_a_missing_entry_are_named() -> None:
-    header = INTRO + "§one two\n" + "¶athree four\n" + CLOSE
-    listed = entries(header, ["§", "¶a"])
+    header = INTRO + "§one two\n" + "¶athree four" + CLOSE
+    listed = entries(header, ["§", "¶a"], [7, 10])
     assert spell_out(["§, ¶a", "", "a§"], listed) == ("one two, three four", "", "aone two")
     with pytest.raises(CorruptError, match="¶b"):
         spell_out(["§ ¶b"], listed)
     with pytest.raises(CorruptError, match="'¶'"):
         spell_out(["§ ¶"], listed)
     with pytest.raises(CorruptError, match="¶a"):
-        entries(INTRO + "§one two\n" + CLOSE, ["§", "¶a"])
+        entries(INTRO + "§one two" + CLOSE, ["§", "¶a"], [7, 10])
     with pytest.raises(CorruptError, match="cut short"):
-        entries(header.removesuffix(CLOSE), ["§", "¶a"])
-    with pytest.raises(CorruptError, match="'§' in the list"):
-        entries(INTRO + "§\n¶aone\n" + CLOSE, ["§", "¶a"])
+        entries(header.removesuffix(CLOSE), ["§", "¶a"], [7, 10])
+    with pytest.raises(CorruptError, match="entry of '¶a'"):
+        entries(INTRO + "§\n¶aone" + CLOSE, ["§", "¶a"], [1, 4])
 
 
 def test_without_gain_the_input_passes_through() -> None:
@@ -311,7 +314,7 @@ def test_pieces_tile_the_texts_and_ends_never_repeat() -> None:
 class TestAnswers:
     def test_markers_in_an_answer_are_spelled_out(self) -> None:
         result = squeeze.compress([LOG], method="lossless")
-        listed = entries(result.parts[0].lead, result.coding["marks"])
+        listed = entries(result.parts[0].lead, result.coding["marks"], result.coding["sizes"])
         marker, phrase = next(iter(listed.items()))
         assert result.decode_markers(f"It says {marker}!") == f"It says {phrase}!"
         assert result.decode_markers(result.parts[0].text) == LOG

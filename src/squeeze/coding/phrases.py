@@ -17,14 +17,15 @@ from squeeze.coding.settle import grown, turned, whole_words
 from squeeze.coding.swap import by_first_use, swap
 from squeeze.errors import CorruptError
 from squeeze.render import JOINER
-from squeeze.tokens import Tokenizer
+from squeeze.tokens import Tokenizer, count_many
 
 INTRO = "Each symbol in this list stands for the text after it, up to the next symbol:\n"
 """The line that explains the coded text to its reader."""
 
-CLOSE = "---\n"
+CLOSE = "\n---\n"
 """The line between the list and the texts."""
 
+_SHORT = 20_000  # pieces beyond which entries that save a single token are not looked at, for speed
 _COUNTS = 2  # how often the coded text is counted and entries that do not pay are dropped
 _FEW = 0.03  # share of the entries that may be dropped without counting again
 
@@ -37,11 +38,13 @@ class Listed:
         header: the list of markers, with the line that explains it; empty where nothing is coded.
         bodies: the texts with markers in them.
         marks: the markers in the order of the list.
+        sizes: characters of their phrases.
     """
 
     header: str
     bodies: tuple[str, ...]
     marks: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 def list_phrases(texts: Sequence[str], tokenizer: Tokenizer) -> Listed:
@@ -59,29 +62,32 @@ def list_phrases(texts: Sequence[str], tokenizer: Tokenizer) -> Listed:
         return plain
     whole = cut(texts, tokenizer)
     shortest = 1 if len(whole.weights) and int(whole.weights.max()) > some.price + 1 else 2
-    costs = Costs(marker=some.price, entry=some.price + 1, weights=whole.weights)
+    least = 1 if len(whole.pieces) <= _SHORT else 2
+    costs = Costs(marker=some.price, entry=some.price, weights=whole.weights, least=least)
     phrases = grown(whole, select(whole.numbers, costs, min_length=shortest))
     phrases = by_first_use(turned(whole, whole_words(whole, phrases, costs)))
     found = marks(tokenizer, avoid, len(phrases)) if phrases else None
+    breaks = _breaks(whole, phrases, tokenizer)
     for _ in range(_COUNTS):
         if not phrases or found is None:
             return plain
-        written = _Written(whole, phrases, found)
+        written = _Written(whole, phrases, found, breaks)
         phrases = written.paying(tokenizer)
         lost = len(written.phrases) - len(phrases)
         if not lost:
             return written.listed
         if lost < _FEW * len(phrases):  # what is left was counted; without those few it hardly changes
             break
-    return _Written(whole, phrases, found).listed if phrases and found is not None else plain
+    return _Written(whole, phrases, found, breaks).listed if phrases and found is not None else plain
 
 
-def entries(header: str, marks: Sequence[str]) -> dict[str, str]:
+def entries(header: str, marks: Sequence[str], sizes: Sequence[int]) -> dict[str, str]:
     """What each marker stands for.
 
     Args:
         header: the list, with the lines around it.
         marks: the markers in the order of the list.
+        sizes: characters of their phrases; a line break may follow each.
 
     Raises:
         CorruptError: the list does not have an entry for each marker in this order.
@@ -94,13 +100,15 @@ def entries(header: str, marks: Sequence[str]) -> dict[str, str]:
     if found != list(marks):
         name = marks[missing] if missing < len(marks) else found[missing]
         raise CorruptError(f"the list of symbols does not fit its text: entry {missing}, of {name!r}, is not in place")
-    if not head.endswith("\n") or not texts[-1].endswith("\n" + CLOSE):
+    if not head.endswith("\n") or not texts[-1].endswith(CLOSE):
         raise CorruptError("the list of symbols is cut short: its first or last line is missing")
     texts[-1] = texts[-1].removesuffix(CLOSE)
-    for name, text in zip(found, texts, strict=True):
-        if len(text) < 2 or not text.endswith("\n"):
-            raise CorruptError(f"the entry of {name!r} in the list of symbols is empty or does not end")
-    return {name: text[:-1] for name, text in zip(found, texts, strict=True)}
+    if len(sizes) != len(marks):
+        raise CorruptError(f"{len(sizes)} sizes are given for {len(marks)} symbols")
+    for name, text, size in zip(found, texts, sizes, strict=True):
+        if size < 1 or len(text) < size or text[size:] not in ("", "\n"):
+            raise CorruptError(f"the entry of {name!r} in the list of symbols does not have its {size} characters")
+    return {name: text[:size] for name, text, size in zip(found, texts, sizes, strict=True)}
 
 
 def spell_out(bodies: Sequence[str], listed: Mapping[str, str]) -> tuple[str, ...]:
@@ -131,20 +139,28 @@ def _pattern(names: Mapping[str, str] | Sequence[str], leads: set[str] | None = 
     return re.compile("(" + "|".join(kinds) + ")")
 
 
+def _breaks(whole: Cut, phrases: Sequence[Phrase], tokenizer: Tokenizer) -> dict[int, str]:
+    """What may follow a phrase in the list, by the number of its last piece: a line break where it costs no token."""
+    numbers = list(dict.fromkeys(int(whole.numbers[phrase.starts[0] + phrase.length - 1]) for phrase in phrases))
+    ends = [whole.known[number] for number in numbers]
+    plain, broken = count_many(tokenizer, ends), count_many(tokenizer, [end + "\n" for end in ends])
+    return {n: "\n" * (after <= before) for n, before, after in zip(numbers, plain, broken, strict=True)}
+
+
 class _Written:
     """A choice of phrases written down: markers given out, list and bodies made."""
 
-    def __init__(self, whole: Cut, phrases: list[Phrase], found: Marks) -> None:
+    def __init__(self, whole: Cut, phrases: list[Phrase], found: Marks, breaks: Mapping[int, str]) -> None:
         names = found.first(len(phrases))
         often = sorted(range(len(phrases)), key=lambda at: (-len(phrases[at].starts), at))[: len(names)]
         given = dict(zip(often, names, strict=True))  # the cheapest markers to the phrases used most
         self.phrases = [phrases[at] for at in sorted(given)]
         self.names = [given[at] for at in sorted(given)]
         self.price, self.weights = found.price, whole.weights
-        self.lines = [
-            name + "".join(whole.pieces[phrase.starts[0] : phrase.starts[0] + phrase.length]) + "\n"
-            for name, phrase in zip(self.names, self.phrases, strict=True)
-        ]
+        texts = ["".join(whole.pieces[p.starts[0] : p.starts[0] + p.length]) for p in self.phrases]
+        after = [breaks[int(whole.numbers[p.starts[0] + p.length - 1])] for p in self.phrases]
+        after[-1:] = [""]  # a line break follows the last one anyway
+        self.lines = [name + text + end for name, text, end in zip(self.names, texts, after, strict=True)]
         self.symbols = swap(whole.pieces, self.phrases, self.names)
         ends = [at for at, symbol in enumerate(self.symbols) if not symbol]
         begins = [0, *(end + 1 for end in ends[:-1])]
@@ -152,6 +168,7 @@ class _Written:
             INTRO + "".join(self.lines) + CLOSE,
             tuple("".join(self.symbols[begin:end]) for begin, end in zip(begins, ends, strict=True)),
             tuple(self.names),
+            tuple(map(len, texts)),
         )
 
     def paying(self, tokenizer: Tokenizer) -> list[Phrase]:

@@ -66,7 +66,7 @@ class LosslessText(Lossless):
         if layouts:
             data["json"] = layouts
         if listed.marks:
-            data["marks"] = list(listed.marks)
+            data["marks"], data["sizes"] = list(listed.marks), list(listed.sizes)
         return Coded(listed.header, listed.bodies, data, leads)
 
     @classmethod
@@ -91,10 +91,12 @@ class LosslessText(Lossless):
         Raises:
             CorruptError: the list and the markers do not fit each other.
         """
-        marks = coded.data.get("marks", [])
+        marks, sizes = coded.data.get("marks", []), coded.data.get("sizes", [])
         if not (isinstance(marks, list) and all(isinstance(mark, str) and mark for mark in marks)):
             raise CorruptError(f"the markers of a coded text are {marks!r}; allowed: a list of strings")
-        return entries(coded.header, marks)
+        if not (isinstance(sizes, list) and all(type(size) is int for size in sizes)):
+            raise CorruptError(f"the sizes of phrases are {sizes!r}; allowed: a list of whole numbers")
+        return entries(coded.header, marks, sizes)
 
     def _listed(self, texts: Sequence[str], leads: Sequence[str] | None) -> tuple[Listed, dict[str, Any]]:
         """The texts with phrases listed, JSON in the form that is shorter in the end; and the layouts of that form."""
