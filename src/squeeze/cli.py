@@ -151,6 +151,34 @@ def restore(
 
 
 @app.command()
+def profile(
+    model: Annotated[str, typer.Option(metavar="FOLDER", help="A Hugging Face model with safetensors.")],
+    length: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="A prompt length to measure; may be repeated.", show_default=False),
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="input_price or output_price of a million tokens, or cached_discount; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
+    ] = "-",
+    quiet: Annotated[bool, typer.Option("--quiet", help="No table and no progress; only errors.")] = False,
+) -> None:
+    """Measure what a model takes to read and to write, for `squeeze.advise`."""
+    from squeeze.profiling import profile_command
+
+    data = profile_command(model, length or [], method_options(price or []), output, show=not quiet)
+    if data:
+        _emit(data)
+
+
+@app.command()
 def methods(
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from squeeze.errors import ConfigError
@@ -79,6 +80,16 @@ def method_options(given: list[str]) -> dict[str, Any]:
         except ValueError:
             options[name] = value
     return options
+
+
+def rows(heads: tuple[str, ...], cells: Sequence[tuple[str, ...]]) -> None:
+    """A table of numbers, on standard error."""
+    from rich.table import Table
+
+    table = Table(*heads)
+    for line in cells:
+        table.add_row(*line)
+    _stderr().print(table)
 
 
 def place(result: Compressed, passage: int | None) -> str:

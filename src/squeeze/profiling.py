@@ -21,7 +21,7 @@ Clock = Callable[[], float]
 def measure(
     folder: str,
     *,
-    lengths: Sequence[int] = LENGTHS,
+    lengths: Sequence[int] | None = None,
     new_tokens: int = 8,
     repeats: int = 3,
     progress: Progress | None = None,
@@ -35,7 +35,7 @@ def measure(
 
     Args:
         folder: the model's folder, with safetensors.
-        lengths: prompt lengths in tokens.
+        lengths: prompt lengths in tokens; by default those of `LENGTHS` that the model can read.
         new_tokens: tokens written after each prompt.
         repeats: how often each length is measured.
         progress: called with (lengths done, lengths in all).
@@ -48,14 +48,16 @@ def measure(
     """
     from squeeze.soft.models import load_model
 
-    sizes = sorted({_whole("lengths", length) for length in lengths})
+    sizes = sorted({_whole("lengths", length) for length in (LENGTHS if lengths is None else lengths)})
     if not sizes:
         raise ConfigError("lengths is empty; give at least one")
     _whole("new_tokens", new_tokens)
     _whole("repeats", repeats)
-    Profile(input_price=0.0, **{name: value for name, value in prices.items() if name != "input_price"})
+    Profile(**{"input_price": 0.0, **prices})  # wrong prices are named before anything is measured
     model = load_model(folder)
     most = getattr(model.config, "max_position_embeddings", None)
+    if most is not None and lengths is None:
+        sizes = [size for size in sizes if size + new_tokens <= most] or [max(1, most - new_tokens)]
     if most is not None and sizes[-1] + new_tokens > most:
         raise ConfigError(f"a length is {sizes[-1]}; the model reads up to {most - new_tokens} tokens before an answer")
     run(model, min(sizes[0], 16), 1, clock)
@@ -106,7 +108,7 @@ def profile_command(
     if output != "-":
         check_target(output)
     with Bar(show=show) as bar:
-        found = measure(folder, lengths=lengths or LENGTHS, progress=bar, **prices)
+        found = measure(folder, lengths=lengths or None, progress=bar, **prices)
     if show:
         rows(("tokens", "read per second", "written per second"), table(found))
     data = found.to_json().encode()
