@@ -2,7 +2,7 @@
 
 from squeeze.base.compressor import Compressor, Draft, Job, whole
 from squeeze.base.lossless import Coded, Lossless
-from squeeze.base.selector import Selector
+from squeeze.base.selector import ByScorer, Selector
 from squeeze.base.soft import SoftEncoder
 
-__all__ = ["Coded", "Compressor", "Draft", "Job", "Lossless", "Selector", "SoftEncoder", "whole"]
+__all__ = ["ByScorer", "Coded", "Compressor", "Draft", "Job", "Lossless", "Selector", "SoftEncoder", "whole"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from squeeze.base.compressor import Compressor, Draft, Job, whole
 from squeeze.base.selection import Outcome, Selection
 from squeeze.errors import ConfigError, nearest
 from squeeze.render import GAP, Style
-from squeeze.score.base import Corpus, Scores
+from squeeze.score.base import DEFAULT_SCORER, Corpus, Scores, load_scorer
 from squeeze.segment.blocks import UnitKind
 from squeeze.segment.layout import Layout
 from squeeze.select import Choice
@@ -118,3 +118,26 @@ class Selector(Compressor):
                 f"{self.name}: a score is {scores[~np.isfinite(scores)][0]}; allowed: numbers from 0 to 1"
             )
         return np.clip(np.round(scores, 9), 0, 1)  # rounded: summation order must not decide between equal units
+
+
+class ByScorer(Selector):
+    """A selector whose scores come from a scorer that the user names or gives."""
+
+    def __init__(self, *, scorer: Any = DEFAULT_SCORER, **options: Any) -> None:
+        """Takes the options of every selector and a scorer.
+
+        Args:
+            scorer: a scorer's name, a `Scorer`, or a callable `(unit texts, query) -> scores`.
+            options: the options of `Selector`.
+        """
+        super().__init__(**options)
+        self.scorer = load_scorer(scorer)
+
+    @classmethod
+    def example(cls) -> Self:
+        """An instance with its defaults."""
+        return cls()
+
+    def score(self, corpus: Corpus, query: str | None) -> Scores:
+        """The scorer's scores."""
+        return self.scorer.score(corpus, query)

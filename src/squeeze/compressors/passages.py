@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from squeeze.base import Selector
+from squeeze.base import ByScorer
 from squeeze.registry import register
-from squeeze.score.base import Corpus, Scores, load_scorer
+from squeeze.score.base import Corpus, Scores
 from squeeze.segment.layout import Layout, Node, Piece
 
 
 @register("passages")
-class Passages(Selector):
+class Passages(ByScorer):
     """Whole passages by score, the last one cut at a unit: what a reranker with a budget does."""
 
     family: ClassVar[str] = "baseline"
     strict: ClassVar[bool] = True
-
-    def __init__(self, *, scorer: Any = "bm25", **options: Any) -> None:
-        """Takes the options of every selector and a scorer.
-
-        Args:
-            scorer: a scorer's name, a `Scorer`, or a callable `(passage texts, query) -> scores`.
-            options: the options of `Selector`.
-        """
-        super().__init__(**options)
-        self.scorer = load_scorer(scorer)
-
-    @classmethod
-    def example(cls) -> Self:
-        """An instance with its defaults."""
-        return cls()
 
     def score(self, corpus: Corpus, query: str | None) -> Scores:
         """The score of its passage for each unit."""
