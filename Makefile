@@ -1,11 +1,12 @@
 # `make demo` and `make test` do all set-up on a fresh machine; nothing else has to be installed by hand.
 PYTHON ?= python3
 VENV ?= .venv
-INTEGRATIONS := $(patsubst %/pyproject.toml,%,$(wildcard integrations/*/pyproject.toml))
+RAY := integrations/ray-squeeze
+INTEGRATIONS := $(filter-out $(RAY),$(patsubst %/pyproject.toml,%,$(wildcard integrations/*/pyproject.toml)))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint core dev clean
+.PHONY: demo test test-ray lint core dev clean
 
 demo: core  ## compresses a shipped document set for a question and writes demo.html
 	$(BIN)/python examples/demo.py
@@ -15,6 +16,10 @@ test: dev  ## ruff, mypy --strict and pytest, with everything that they need
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+
+test-ray: dev  ## the Ray Data pipelines on local Ray with two workers; apart, as Ray is large and slow to start
+	$(PIP) --editable '$(RAY)[dev]'
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(RAY)/tests
 
 lint: dev
 	$(BIN)/ruff check --fix .
