@@ -26,6 +26,9 @@ CLOSE = "\n---\n"
 """The line between the list and the texts."""
 
 _SHORT = 20_000  # pieces beyond which entries that save a single token are not looked at, for speed
+_LINE = 16
+"""Pieces of a line, on the mean, below which phrases hold so many line breaks that one behind each sets none apart; it
+is a small model's reading that gains by them elsewhere."""
 _COUNTS = 2  # how often the coded text is counted and entries that do not pay are dropped
 _FEW = 0.03  # share of the entries that may be dropped without counting again
 
@@ -63,11 +66,12 @@ def list_phrases(texts: Sequence[str], tokenizer: Tokenizer) -> Listed:
     whole = cut(texts, tokenizer)
     shortest = 1 if len(whole.weights) and int(whole.weights.max()) > some.price + 1 else 2
     least = 1 if len(whole.pieces) <= _SHORT else 2
-    costs = Costs(marker=some.price, entry=some.price, weights=whole.weights, least=least)
+    lines = sum(text.count("\n") for text in texts) * _LINE < len(whole.pieces)
+    costs = Costs(marker=some.price, entry=some.price + lines, weights=whole.weights, least=least)
     phrases = grown(whole, select(whole.numbers, costs, min_length=shortest))
     phrases = by_first_use(turned(whole, whole_words(whole, phrases, costs)))
     found = marks(tokenizer, avoid, len(phrases)) if phrases else None
-    breaks = _breaks(whole, phrases, tokenizer)
+    breaks = _breaks(whole, phrases, tokenizer, lines)
     for _ in range(_COUNTS):
         if not phrases or found is None:
             return plain
@@ -139,9 +143,11 @@ def _pattern(names: Mapping[str, str] | Sequence[str], leads: set[str] | None = 
     return re.compile("(" + "|".join(kinds) + ")")
 
 
-def _breaks(whole: Cut, phrases: Sequence[Phrase], tokenizer: Tokenizer) -> dict[int, str]:
-    """What may follow a phrase in the list, by the number of its last piece: a line break where it costs no token."""
+def _breaks(whole: Cut, phrases: Sequence[Phrase], tokenizer: Tokenizer, lines: bool) -> dict[int, str]:
+    """What follows a phrase in the list, by the number of its last piece: a line break, always or where it is free."""
     numbers = list(dict.fromkeys(int(whole.numbers[phrase.starts[0] + phrase.length - 1]) for phrase in phrases))
+    if lines:
+        return dict.fromkeys(numbers, "\n")
     ends = [whole.known[number] for number in numbers]
     plain, broken = count_many(tokenizer, ends), count_many(tokenizer, [end + "\n" for end in ends])
     return {n: "\n" * (after <= before) for n, before, after in zip(numbers, plain, broken, strict=True)}
