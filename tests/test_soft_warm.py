@@ -91,6 +91,20 @@ def test_whatever_changes_the_vectors_is_a_miss(name: str, tmp_path: Path, monke
         assert other.cache.hits == 0
 
 
+def test_decoders_of_one_encoder_have_vectors_of_their_own(tmp_path: Path) -> None:
+    model = tiny_model()
+    encoder = ArcEncoder.from_model(model, ArcSettings(layers=1, chunk=16, factors=(2,)), name="one")
+    encoder.add_decoder("two", 32, encoder.decoders["one"].fingerprint, seed=7)
+    tokenizer = byte_tokenizer()
+    found = []
+    for decoder in ("one", "two"):
+        options = {"model": model, "checkpoint": encoder, "tokenizer": tokenizer, "decoder": decoder}
+        expected = squeeze.load("arc", **options).compress(TEXTS[0]).parts[0].vectors
+        found.append(squeeze.load("arc", cache=tmp_path, **options).compress(TEXTS[0]).parts[0].vectors)
+        assert torch.equal(found[-1], expected)
+    assert not torch.equal(*found)
+
+
 @pytest.mark.parametrize("name", ["arc", "compllm"])
 def test_wrong_vectors_under_our_key_are_replaced(name: str, tmp_path: Path) -> None:
     compressor = load(name, tmp_path)

@@ -73,6 +73,10 @@ class SoftEncoder(Compressor):
         """No vectors at all, (0, width), in the dtype of those that `encode` gives; None where that is not known."""
         return None
 
+    def variant(self) -> dict[str, Any]:
+        """What changes vectors besides model, checkpoint, factor and ids; it goes into the keys of a cache."""
+        return {}
+
     def use_cache(self, given: Any) -> None:
         """Looks vectors up in a cache from now on: a folder, a `VectorCache`, a store, or None for none.
 
@@ -87,6 +91,7 @@ class SoftEncoder(Compressor):
                 "weights": self.fingerprint,
                 "tokenizer": spelled,
                 **kind,
+                **self.variant(),
             }
 
     def cache_key(self, piece: Sequence[int], factor: int) -> str:

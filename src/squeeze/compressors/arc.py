@@ -111,6 +111,10 @@ class ARC(SoftEncoder):
         weight = self.encoder.heads[self.decoder].second.weight
         return need("torch", extra="soft").zeros(0, weight.shape[0], dtype=weight.dtype)
 
+    def variant(self) -> dict[str, Any]:
+        """The decoder: one encoder may have several for the same model."""
+        return {"decoder": self.decoder}
+
     def ending(self) -> Any:
         """`<Cont>` as the model reads it, (1, width); (0, width) where the checkpoint has none."""
         with need("torch", extra="soft").no_grad():
