@@ -51,10 +51,17 @@ def test_skims_keep_to_their_share() -> None:
             assert skimmed == 0
 
 
-def test_without_skims_it_is_edu() -> None:
-    for limit in (5, 20, 60, 90):
-        own = squeeze.compress([*FAR, NEAR], QUERY, method="ram_text", max_tokens=limit, skim=0)
-        assert own.text == squeeze.compress([*FAR, NEAR], QUERY, method="edu", max_tokens=limit).text
+def test_a_near_passage_is_read_as_one_unless_a_fact_is_asked_for() -> None:
+    near = "Valve wear has many causes. Sand grinds the seat. Heat bends the stem. Oil turns to tar."
+    far = [f"Station {i} has a valve. The wear was noted. The causes were not." for i in range(8)]
+
+    def scores(units: list[str], query: str) -> list[float]:
+        return [0.9 if unit.startswith("Valve") else 0.5 if unit in near else 0.3 for unit in units]
+
+    call = {"scorer": scores, "tokenizer": words, "skim": 0, "max_tokens": 20}
+    why = squeeze.compress([*far, near], "why do valves wear?", method="ram_text", **call)
+    assert why.text == near
+    assert squeeze.compress([*far, near], "why do valves wear?", method="ram_text", segment_tokens=1, **call).text
 
 
 def test_passages_that_share_nothing_get_no_skim() -> None:
@@ -96,7 +103,9 @@ def test_segments_pack_neighbours_of_one_passage() -> None:
     corpus = Corpus.of(passages, [parse(p.text) for p in passages])
     found = segments(corpus, [3, 3, 3, 3], np.array([0.1, 0.9, 0.2, 0.4]), 6)
     assert found.of.tolist() == [0, 0, 1, 2] and found.sizes.tolist() == [6, 3, 3]
-    assert found.scores.tolist() == [0.9, 0.2, 0.4] and found.passage.tolist() == [0, 0, 1]
+    assert np.allclose(found.scores, [1 / 3, 0.2 / 3, 0.4 / 3]) and found.passage.tolist() == [0, 0, 1]
+    one = segments(corpus, [3, 3, 3, 3], np.array([0.3, 0.9, 0.6, 0.4]), 1000)
+    assert np.allclose(one.scores, [0.6, 0.4 / 3]) and one.sizes.tolist() == [9, 3]
     assert segments(corpus, [9, 9, 9, 9], np.zeros(4), 1).of.tolist() == [0, 1, 2, 3]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from squeeze.allocate import Allocator, apportion
 from squeeze.cutting import cut
+from squeeze.score.asking import asks_for
 from squeeze.score.base import Corpus, Scores
 from squeeze.score.lexical import scores as word_shares
 from squeeze.segment.edus import cut_sentences
@@ -17,8 +18,12 @@ from squeeze.segment.graphemes import is_break
 from squeeze.segment.layout import Layout, Piece
 from squeeze.types import Span
 
-SKIM, NEAR, FAR = 0, 1, 2
-"""What a unit is tried as: part of a skim first, then near segments, then all others."""
+_BEST = 3
+"""How many units speak for a segment: one may match by chance."""
+
+_LIFT, _LIFT_FACT = 0.8, 0.4
+"""What a unit of a near segment counts at least, as a share of the segment's score. The second is for a question that
+asks for a time, a number or a name: one sentence answers it, and what leads there may stand in another passage."""
 
 _LEAST_SKIM = 4
 """Tokens below which a skim says nothing."""
@@ -34,7 +39,7 @@ class Segments:
         of: segment of each unit, ascending, (units,).
         passage: passage of each segment, (segments,).
         sizes: tokens of each segment, (segments,).
-        scores: the best score of its units, (segments,).
+        scores: the mean of the best three scores of its units, (segments,).
     """
 
     of: Ints
@@ -54,10 +59,12 @@ def segments(corpus: Corpus, tokens: Sequence[int], scores: Scores, width: int) 
         else:
             filled = size
     count = int(of[-1]) + 1 if len(of) else 0
-    passage, best = np.zeros(count, dtype=np.int64), np.zeros(count)
+    passage = np.zeros(count, dtype=np.int64)
     passage[of] = corpus.passage
-    np.maximum.at(best, of, scores)
-    sizes = np.bincount(of, weights=np.asarray(tokens, dtype=np.float64), minlength=count).astype(np.int64)
+    order = np.lexsort((-scores, of))
+    place = np.arange(len(of)) - np.searchsorted(of, of)  # among the units of its segment, the best first
+    best = np.bincount(of, np.where(place < _BEST, scores[order], 0.0) / _BEST, minlength=count).astype(np.float64)
+    sizes = np.bincount(of, np.asarray(tokens, dtype=np.float64), minlength=count).astype(np.int64)
     return Segments(of, passage, sizes, best)
 
 
@@ -83,14 +90,12 @@ class Plan:
     Attributes:
         layouts: the segmentation, skims being pieces of their own.
         scores: of the pieces of each layout.
-        turns: `SKIM`, `NEAR` or `FAR` for the pieces of each layout.
-        ranks: place of its segment among the near ones, for the pieces of each layout.
+        keys: what the pieces of each layout are tried by, the highest first: above 1 for skims.
     """
 
     layouts: tuple[Layout, ...]
     scores: tuple[Scores, ...]
-    turns: tuple[Ints, ...]
-    ranks: tuple[Ints, ...]
+    keys: tuple[Scores, ...]
 
 
 @dataclass(frozen=True)
@@ -119,10 +124,9 @@ class Planner:
         room = int(reading.share * limit)
         shares = reading.allocator.share(seg.sizes.tolist(), seg.scores.tolist(), limit - room)
         near = (shares >= seg.sizes) & (seg.sizes > 0) & (seg.scores > 0)
-        skims = self._skims(seg, near, room)
-        layouts, scores, turns, ranks = [], [], [], []
-        places = np.argsort(np.argsort(-seg.scores, kind="stable"), kind="stable")
-        base = 0
+        keys = np.where(near[seg.of], np.maximum(self.scores, self._lift * seg.scores[seg.of]), self.scores)
+        skims = self._skims(seg, keys, limit - room, room)
+        layouts, scores, tries, base = [], [], [], 0
         for passage, layout in enumerate(self.corpus.layouts):
             own = np.arange(base, base + len(layout.pieces))
             base += len(own)
@@ -131,23 +135,28 @@ class Planner:
             units = own[origin]
             layouts.append(split)
             scores.append(self.scores[units])
-            turns.append(np.where(skimmed, SKIM, np.where(near[seg.of[units]], NEAR, FAR)))
-            ranks.append(places[seg.of[units]])
-        return Plan(tuple(layouts), tuple(scores), tuple(turns), tuple(ranks))
+            tries.append(keys[units] + 2.0 * skimmed)
+        return Plan(tuple(layouts), tuple(scores), tuple(tries))
 
-    def _skims(self, seg: Segments, near: NDArray[np.bool_], room: int) -> dict[int, Span]:
-        """Units of which a span stands for what is far, within `room` tokens."""
+    @property
+    def _lift(self) -> float:
+        return _LIFT_FACT if self.query is not None and any(asks_for(self.query)) else _LIFT
+
+    def _skims(self, seg: Segments, keys: Scores, rest: int, room: int) -> dict[int, Span]:
+        """Units of which a span stands for what is far, within `room` tokens: what `rest` tokens will not reach."""
         passage = self.corpus.passage
-        best = np.zeros(len(self.corpus.passages))
+        order = np.argsort(-keys, kind="stable")
+        reached = order[np.cumsum(np.asarray(self.tokens, dtype=np.int64)[order]) <= rest]
+        best, shown = np.zeros(len(self.corpus.passages)), np.zeros(len(self.corpus.passages), dtype=bool)
         np.maximum.at(best, passage, self.scores)
-        touched = np.zeros(len(best), dtype=bool)
-        touched[seg.passage[near]] = True
-        whole = [np.flatnonzero(passage == index) for index in np.flatnonzero(~touched & (best > 0))]
-        skims, used = self._within(whole, room)
-        told = {int(passage[unit]) for unit in skims}
-        far = np.flatnonzero(~near & (seg.scores > 0))
-        edges = np.searchsorted(seg.of, np.arange(len(seg.sizes) + 1))
-        parts = [np.arange(edges[at], edges[at + 1]) for at in far if int(seg.passage[at]) not in told]
+        shown[passage[reached]] = True
+        ends = np.searchsorted(passage, np.arange(len(best) + 1))
+        skims, used = self._within([np.arange(*ends[at : at + 2]) for at in np.flatnonzero(~shown & (best > 0))], room)
+        seen = np.zeros(len(seg.sizes), dtype=bool)
+        seen[seg.of[reached]] = True
+        seen[seg.of[list(skims)]] = True
+        ends = np.searchsorted(seg.of, np.arange(len(seen) + 1))
+        parts = [np.arange(*ends[at : at + 2]) for at in np.flatnonzero(~seen & (seg.scores > 0))]
         return skims | self._within(parts, room - used)[0]
 
     def _within(self, groups: Sequence[Ints], room: int) -> tuple[dict[int, Span], int]:

@@ -16,7 +16,7 @@ from squeeze.render import JOINER
 from squeeze.score.base import DEFAULT_SCORER, Corpus, Scores, load_scorer
 from squeeze.segment.layout import Layout
 from squeeze.select import Choice
-from squeeze.skim import NEAR, Plan, Planner, Reading
+from squeeze.skim import Plan, Planner, Reading
 from squeeze.tokens import count_many
 
 
@@ -26,11 +26,14 @@ class RAMText(Selector):
 
     RAM (arXiv 2602.01840) keeps the segments that are close to the query as text and turns each other one into a
     vector, which only a model trained for it can read. Here the others become text too: of each passage that scores
-    and has no near segment, the clause that shares most with the query, shortened where its share of the budget asks
-    for it; then, while room is left for it, a clause of further far segments. That is a degradation of the method, not
-    the method: a clause says less than a vector made of all the words. Skims come in order of score while their share
-    of the budget lasts. Near is what the allocator gives its whole size. What stays free goes to further units by
-    score. Headings, headers and lead-ins come along as in `edu`.
+    and of which the budget would show nothing, the clause that shares most with the query, shortened where its share
+    asks for it; then, while the share lasts, a clause of further far segments. That is a degradation of the method, not
+    the method: a clause says less than a vector made of all the words.
+
+    Near is what the allocator gives its whole size. A unit of a near segment counts at least a share of what its
+    segment does, so that near passages are read as wholes; a far unit is still kept when it scores higher. Skims go by
+    score while their share of the budget lasts; what stays free goes to further units. Headings, headers and lead-ins
+    come along as in `edu`. With `per_passage` nothing is far, and it is `edu`.
     """
 
     _plan: ClassVar[Plan | None] = None
@@ -40,8 +43,8 @@ class RAMText(Selector):
         self,
         *,
         scorer: Any = DEFAULT_SCORER,
-        skim: float = 0.1,
-        segment_tokens: int = 1,
+        skim: float = 0.02,
+        segment_tokens: int = 1000,
         allocator: Allocator | None = None,
         **options: Any,
     ) -> None:
@@ -49,7 +52,8 @@ class RAMText(Selector):
 
         Args:
             scorer: a scorer's name, a `Scorer`, or a callable `(unit texts, query) -> scores`.
-            skim: share of the budget that skims may take, 0 to 0.5.
+            skim: share of the budget that skims may take, 0 to 0.5. The default shows a few passages more; each further
+                hundredth costs about as much of what answers as `edu` would lose with that much less room.
             segment_tokens: neighbouring units of a passage are near or far together up to this length; 1 for each
                 unit by itself.
             allocator: shares the rest of the budget over the segments; by default the best whole
@@ -81,19 +85,18 @@ class RAMText(Selector):
         return self.scorer.score(corpus, query)
 
     def arranged(self, choice: Choice, limit: int) -> Sequence[int]:
-        """Skims first, then near segments by score, then all others by score."""
+        """Skims first, then all others by score, units of near segments at no less than their segment's."""
         if self._plan is None or not choice.order:
             return choice.order
-        turns, ranks = np.concatenate(self._plan.turns), np.concatenate(self._plan.ranks)
-        ranks = np.where(turns == NEAR, ranks, 0)
-        return sorted(choice.order, key=lambda unit: (turns[unit], ranks[unit]))
+        keys = np.concatenate(self._plan.keys)
+        return sorted(choice.order, key=lambda unit: -keys[unit])
 
     def _compress(self, job: Job) -> Draft:
         if job.fits or self.options.per_passage:  # alone, a passage is never far from the query
             return super()._compress(job)
         corpus = Corpus.of(job.passages, self._layouts(job))
         tokens = count_many(self.tokenizer, corpus.texts)
-        extra = self.count(JOINER) + (self.count(f" {self.style.gap} ") if self.style.gap else 0)
+        extra = self.count(JOINER)
         scores = self.checked_scores(corpus, job.query)
         planner = Planner(corpus, scores, tokens, job.query, self.count, extra)
         call = copy.copy(self)  # so that calls in other threads see nothing of this one
