@@ -56,6 +56,12 @@ def test_largest_remainders_worked_by_hand() -> None:
     assert apportion([], [], 7).tolist() == []
 
 
+@pytest.mark.parametrize("weight", [1e308, 5e-324, 1.0])
+def test_any_finite_weight_is_shared_by(weight: float) -> None:
+    assert apportion([weight, weight, 0.0], [9, 9, 9], 9).tolist() == [5, 4, 0]
+    assert apportion([weight, weight, 0.0], [2, 2, 9], 9).tolist() == [2, 2, 5]
+
+
 def test_too_little_for_all_minimums_serves_the_highest_weight_first() -> None:
     assert apportion([1, 2, 3], [9, 9, 9], 5, minimum=2).tolist() == [1, 2, 2]
     assert Uniform(minimum=2).share([9, 9, 9], [0.1, 0.3, 0.2], 3).tolist() == [0, 2, 1]

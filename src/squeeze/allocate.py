@@ -71,8 +71,9 @@ def apportion(weights: ArrayLike, caps: Sequence[int], budget: int, *, minimum: 
     while left:
         open_ = shares < caps_
         part = np.where(open_, wanted, 0.0)
-        if not part.sum():
+        if not part.any():
             part = open_.astype(np.float64)
+        part = part / part.max()  # so that neither the largest floats nor the smallest spoil the sum
         exact = part * (left / part.sum())
         given = np.minimum(np.floor(exact).astype(np.int64), caps_ - shares)
         if not given.sum():  # less than one each: the largest remainders, one token at a time
