@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import pathlib
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import squeeze
 from squeeze import Passage
+
+if "TIKTOKEN_CACHE_DIR" not in os.environ and importlib.util.find_spec("llama_index"):
+    # llama-index-core ships the vocabulary of cl100k_base, so that no test needs the network for it
+    found = importlib.util.find_spec("llama_index.core")
+    if found and found.origin:
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(pathlib.Path(found.origin).parent / "_static" / "tiktoken_cache")
 
 settings.register_profile(
     "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
