@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from squeeze.allocate import Allocator, TopK
-from squeeze.base import Draft, Job, Selector
+from squeeze.base import ByScorer, Draft, Job
 from squeeze.errors import ConfigError
 from squeeze.registry import register
 from squeeze.render import JOINER
-from squeeze.score.base import DEFAULT_SCORER, Corpus, Scores, load_scorer
+from squeeze.score.base import DEFAULT_SCORER, Corpus, Scores
 from squeeze.segment.layout import Layout
 from squeeze.select import Choice
 from squeeze.skim import Plan, Planner, Reading
@@ -21,7 +21,7 @@ from squeeze.tokens import count_many
 
 
 @register("ram_text")
-class RAMText(Selector):
+class RAMText(ByScorer):
     """Near segments word for word, far ones skimmed to a clause: the text-only form of RAM, for any model.
 
     RAM (arXiv 2602.01840) keeps the segments that are close to the query as text and turns each other one into a
@@ -63,8 +63,7 @@ class RAMText(Selector):
         Raises:
             ConfigError: an option outside of its range.
         """
-        super().__init__(**options)
-        self.scorer = load_scorer(scorer)
+        super().__init__(scorer=scorer, **options)
         if isinstance(skim, bool) or not isinstance(skim, int | float) or not 0 <= skim <= 0.5:
             raise ConfigError(f"skim is {skim!r}; allowed: a number from 0 to 0.5")
         if type(segment_tokens) is not int or segment_tokens < 1:
@@ -73,16 +72,11 @@ class RAMText(Selector):
             raise ConfigError(f"allocator is {allocator!r}; allowed: an object with share(sizes, scores, budget)")
         self.reading = Reading(segment_tokens, float(skim), allocator or TopK(skim=0))
 
-    @classmethod
-    def example(cls) -> Self:
-        """An instance with its defaults."""
-        return cls()
-
     def score(self, corpus: Corpus, query: str | None) -> Scores:
         """The scorer's scores."""
         if self._plan is not None:
             return np.concatenate(self._plan.scores) if self._plan.scores else np.zeros(0)
-        return self.scorer.score(corpus, query)
+        return super().score(corpus, query)
 
     def arranged(self, choice: Choice, limit: int) -> Sequence[int]:
         """Skims first, then all others by score, units of near segments at no less than their segment's."""
