@@ -147,7 +147,7 @@ def read_loss(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Id
     labels = torch.full((len(targets), most), _IGNORED, device=contexts[0].device)
     for row, ids in enumerate(targets):
         labels[row, most - len(ids) :] = torch.tensor(list(ids))
-    logits = _read(model, contexts, targets, logits_to_keep=most + 1).logits[:, :-1]
+    logits = forward_rows(model, contexts, targets, logits_to_keep=most + 1).logits[:, :-1]
     return functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=_IGNORED)
 
 
@@ -227,7 +227,7 @@ def answer_states(model: Any, contexts: Sequence[torch.Tensor], answers: Sequenc
         ConfigError: a row without context or without answer.
     """
     _check_rows(contexts, answers)
-    layers = _read(model, contexts, answers, output_hidden_states=True, logits_to_keep=1).hidden_states[1:]
+    layers = forward_rows(model, contexts, answers, output_hidden_states=True, logits_to_keep=1).hidden_states[1:]
     return [[layer[row, -len(ids) :] for layer in layers] for row, ids in enumerate(answers)]
 
 
@@ -254,7 +254,7 @@ def _check_rows(contexts: Sequence[torch.Tensor], targets: Sequence[Ids]) -> Non
         raise ConfigError("every row needs a context and a target of at least one token")
 
 
-def _read(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Ids], **options: Any) -> Any:
+def forward_rows(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Ids], **options: Any) -> Any:
     """What the model makes of contexts and the targets behind them, padded at the left."""
     device = contexts[0].device
     longest = max(len(context) + len(ids) for context, ids in zip(contexts, targets, strict=True))
