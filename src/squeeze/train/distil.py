@@ -1,7 +1,7 @@
 """Learning from what the decoder itself says after the full text: a signal at every token, for small budgets.
 
-The frozen decoder reads a prompt twice, once with its passages as text and once with vectors in their place. The loss is
-the Kullback-Leibler divergence of its next-token distributions at the tokens of the target, mixed with the usual
+The frozen decoder reads a prompt twice, once with its passages as text and once with vectors in their place. The loss
+is the Kullback-Leibler divergence of its next-token distributions at the tokens of the target, mixed with the usual
 cross-entropy. It is neither in ARC-Encoder nor in CompLLM, which distils hidden states (see `losses.distillation`).
 """
 

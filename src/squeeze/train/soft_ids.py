@@ -132,7 +132,10 @@ class Prepared:
             arrays = {path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in place.glob("*.npy")}
             ragged = {name: Ragged(arrays[name], arrays[f"{name}_at"]) for name in _RAGGED}
             found = cls(
-                spelling=Spelling(**given), gold=arrays["gold"], owners=arrays["owners"], sources=info["sources"],
+                spelling=Spelling(**given),
+                gold=arrays["gold"],
+                owners=arrays["owners"],
+                sources=info["sources"],
                 **ragged,
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
