@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from squeeze.bench_cli import bench
 from squeeze.cache_cli import cache_app
 from squeeze.console import Bar, method_options, one_line, summary
 from squeeze.errors import ConfigError, CorruptError, SqueezeError
@@ -31,6 +32,7 @@ app = typer.Typer(
     epilog="Errors are one line on standard error, with exit code 2.",
 )
 app.add_typer(cache_app, name="cache")
+app.command()(bench)
 
 
 class Format(StrEnum):
@@ -200,7 +202,7 @@ def methods(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command and exits: 0, 2 after an error, 130 after Ctrl-C.
+    """Runs the command and exits: 0, 2 after an error, 130 after Ctrl-C; `bench` has codes of its own.
 
     Args:
         arguments: what stands behind the name of the command; None takes it from the system.

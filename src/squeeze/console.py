@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Bar:
     """A progress bar on a terminal, for work that takes longer than a second; called with steps done and in all."""
 
-    def __init__(self, *, show: bool) -> None:
+    def __init__(self, name: str = "compressing", *, show: bool) -> None:
+        self._name = name
         self._show = show and sys.stderr.isatty()
         self._started = time.monotonic()
         self._bar: Any = None
@@ -33,7 +34,7 @@ class Bar:
 
             self._bar = Progress(console=_stderr(), transient=True)
             self._bar.start()
-            self._task = self._bar.add_task("compressing", total=total)
+            self._task = self._bar.add_task(self._name, total=total)
         self._bar.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> Bar:

@@ -56,15 +56,50 @@ def bm25(passages: Sequence[Passage], query: str, limit: int, count: Count) -> K
     return _fill(passages, units, _bm25(texts, query) if units else [], limit, count)
 
 
-def shuffled(passages: Sequence[Passage], query: str, limit: int, count: Count) -> Kept:
-    """Sentences at random, the same ones for the same input."""
+def shuffled(passages: Sequence[Passage], query: str, limit: int, count: Count, *, seed: int = 0) -> Kept:
+    """Sentences at random, the same ones for the same input and seed."""
     units = sentences(passages)
-    draw = random.Random(len(units))
+    draw = random.Random(len(units) + 1_000_003 * seed)
     return _fill(passages, units, [draw.random() for _ in units], limit, count)
 
 
 BASELINES = {"bm25_title": bm25_title, "bm25": bm25, "random": shuffled}
 """Baselines by name. Whole passages and the cut beginning are methods of squeeze: `passages`, `truncate`."""
+
+
+def truncation(passages: Sequence[Passage], query: str, limit: int, count: Count) -> Kept:
+    """The beginning: whole passages while they fit, then as many characters of the next one as do."""
+    kept: Kept = []
+    for index, passage in enumerate(passages):
+        cost = count(passage.text) + 1
+        if cost > limit:
+            end = int(len(passage.text) * max(0, limit - 1) / cost)
+            while end and count(passage.text[:end]) + 1 > limit:
+                end = end * 49 // 50
+            return [*kept, (index, (0, end))] if end else kept
+        if passage.text:
+            kept.append((index, (0, len(passage.text))))
+        limit -= cost
+    return kept
+
+
+def bm25_passages(passages: Sequence[Passage], query: str, limit: int, count: Count) -> Kept:
+    """Whole passages by BM25 with their titles, the best that fit: what a reranker with a budget does."""
+    units: Kept = [(index, (0, len(passage.text))) for index, passage in enumerate(passages) if passage.text.strip()]
+    corpus = [words(passages[index].title + " " + passages[index].text) for index, _ in units]
+    return _fill(passages, units, _bm25(corpus, query) if units else [], limit, count)
+
+
+PLAIN = {"truncation": truncation, "bm25": bm25, "bm25_passages": bm25_passages, "bm25_title": bm25_title}
+"""What `squeeze bench` compares with, besides the whole input and sentences at random."""
+
+
+def bm25_order(passages: Sequence[Passage]) -> Callable[[str], list[int]]:
+    """What gives the indices of the passages for a question, the best by BM25 first."""
+    if not passages:
+        return lambda question: []
+    ranking = BM25Okapi([words(passage.title + " " + passage.text) or ["_"] for passage in passages])
+    return lambda question: [int(i) for i in np.argsort(-ranking.get_scores(words(question)), kind="stable")]
 
 
 def _bm25(corpus: list[list[str]], query: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from squeeze.bench.baselines import Kept
+from squeeze.bench.baselines import Kept, words
 from squeeze.types import Compressed
 
 Row = dict[str, Any]
@@ -62,6 +63,21 @@ def must_keep(row: Row, kept: Kept) -> bool | None:
     return all(fold(item) in text for item in wanted)
 
 
+def cover(row: Row, text: str) -> float | None:
+    """The share of a long answer's pairs of longer words that a text has, the mean over answers; None for others."""
+    if not (row.get("extra", {}).get("long_form") or row.get("extra", {}).get("summary")):
+        return None
+    have, wanted = _pairs(text), [pairs for pairs in map(_pairs, row["answers"]) if pairs]
+    if not row["answers"]:
+        return None
+    return float(np.mean([len(pairs & have) / len(pairs) for pairs in wanted])) if wanted else 0.0
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    longer = [word for word in words(text) if len(word) > 3]
+    return set(itertools.pairwise(longer))
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Two methods on the same rows.
@@ -87,3 +103,14 @@ def difference(first: Sequence[float], second: Sequence[float], *, draws: int = 
     means = np.random.default_rng(seed).choice(apart, (draws, len(apart))).mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
     return Difference(int((apart > 0).sum()), int((apart < 0).sum()), float(low), float(high))
+
+
+def interval(groups: Sequence[Sequence[float]], *, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the mean over groups of the mean of each, rows drawn anew within their group."""
+    full = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
+    if not full:
+        return 0.0, 0.0
+    draw = np.random.default_rng(seed)
+    means = np.mean([draw.choice(group, (draws, len(group))).mean(axis=1) for group in full], axis=0)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
