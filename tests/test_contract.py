@@ -121,15 +121,16 @@ def test_budget_holds_for_any_counter(name: str, counter: object) -> None:
 
 def assert_slices(result: Compressed) -> None:
     """Parts are slices in source order, apart from each other, cut at whole characters only."""
-    place = (-1, 0)
+    place, was_text = (-1, 0), False
     for part in result.parts:
         text = result.passages[part.passage].text
         if isinstance(part, squeeze.TextPart) and not part.coded:
             assert text[part.start : part.end] == part.text
         assert place <= (part.passage, part.start)
-        if place[0] == part.passage:
+        is_text = isinstance(part, squeeze.TextPart)
+        if place[0] == part.passage and was_text and is_text:
             assert text[place[1] : part.start].strip(), "neighbours with only white space between are one part"
-        place = (part.passage, part.end)
+        place, was_text = (part.passage, part.end), is_text
     for index, passage in enumerate(result.passages):
         inside = {match.end() for match in BOUNDARY.finditer(passage.text)} | {0}
         for start, end in result.spans(index):

@@ -185,11 +185,17 @@ class Compressor(ABC):
         return self.tokenizer.count(text) if text else 0
 
     def _measure(self, passages: tuple[Passage, ...], draft: Draft) -> int:
-        """Tokens of a draft: its text counted as one, its vectors, and the overheads of its passages."""
-        text = "".join(part.lead + (part.text if isinstance(part, TextPart) else "") for part in draft.parts)
-        vectors = sum(len(part.vectors) for part in draft.parts if isinstance(part, SoftPart))
+        """Tokens of a draft: its text up to the next vectors counted as one, its vectors, its passages' overheads."""
+        tokens, text = 0, ""
+        for part in draft.parts:
+            text += part.lead
+            if isinstance(part, TextPart):
+                text += part.text
+                continue
+            tokens += self.count(text) + len(part.vectors)  # as a reader has it: no token spans vectors
+            text = ""
         shown = {part.passage for part in draft.parts}
-        return self.count(text) + vectors + sum(passages[index].overhead for index in shown)
+        return tokens + self.count(text) + sum(passages[index].overhead for index in shown)
 
     def _pass_through(self, job: Job, draft: Draft, after: int) -> Draft:
         """The input itself, in place of a draft that is longer than it."""

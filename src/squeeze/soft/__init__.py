@@ -10,6 +10,7 @@ from squeeze.soft.compllm import CompEncoder, CompSettings  # noqa: E402
 from squeeze.soft.fingerprint import model_fingerprint  # noqa: E402
 from squeeze.soft.inputs import Inputs, prepare_embeds, text_embeds  # noqa: E402
 from squeeze.soft.prompt import SLOT, prompt_ids  # noqa: E402
+from squeeze.soft.ram import RamEncoder, RamSettings  # noqa: E402
 from squeeze.soft.reader import Reader, generate_ids  # noqa: E402
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "CompEncoder",
     "CompSettings",
     "Inputs",
+    "RamEncoder",
+    "RamSettings",
     "Reader",
     "VectorCache",
     "generate_ids",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,12 @@ import torch
 
 from squeeze.errors import ConfigError, CorruptError, need
 from squeeze.soft.arc import ArcEncoder, ArcSettings, Base
-from squeeze.soft.files import folder_of, read_info, read_tensors, shapes, write
+from squeeze.soft.files import folder_of, head, read_head, read_settings, read_tensors, shapes, weights_of, write
 from squeeze.soft.fingerprint import model_fingerprint
 from squeeze.soft.layers import Cut
 
 FORMAT = "squeeze.arc"
 VERSION = 1
-_WEIGHTS = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 
 
 def save(encoder: ArcEncoder, folder: str | os.PathLike[str], tokenizer: Any = None) -> None:
@@ -34,17 +32,12 @@ def save(encoder: ArcEncoder, folder: str | os.PathLike[str], tokenizer: Any = N
     Raises:
         ConfigError: the folder cannot be written to, or the disk is full.
     """
-    fingerprint = encoder.fingerprint()
-    info = {
-        "format": FORMAT,
-        "version": VERSION,
-        "weights": f"weights-{fingerprint}.safetensors",
-        "fingerprint": fingerprint,
+    info = head(FORMAT, VERSION, encoder.fingerprint()) | {
         "settings": {**asdict(encoder.settings), "factors": list(encoder.settings.factors)},
         "base": asdict(encoder.base),
         "decoders": {name: asdict(decoder) for name, decoder in encoder.decoders.items()},
     }
-    write(folder, str(info["weights"]), encoder.own_state(), info)
+    write(folder, info["weights"], encoder.own_state(), info)
     if tokenizer is not None:
         tokenizer.save_pretrained(os.fspath(folder))
 
@@ -61,17 +54,15 @@ def load(name: str | os.PathLike[str], model: Any = None) -> ArcEncoder:
         CorruptError: a file that does not read, is a pickle, or does not hold what its settings say.
     """
     folder = folder_of(name)
-    info = _info(folder)
-    weights = info.get("weights")
-    if not isinstance(weights, str) or not _WEIGHTS.fullmatch(weights):
-        raise CorruptError(f"weights of {folder} is {weights!r}; allowed: weights-<16 hex digits>.safetensors")
-    found_shapes = shapes(folder / weights)
-    settings, base = _settings(info, folder), _base(info, folder)
-    _plausible(settings, base, found_shapes, folder)
+    info = read_head(folder, FORMAT, VERSION)
+    weights = weights_of(info, folder)
+    found = shapes(weights)
+    settings, base = read_settings(info, folder, ArcSettings), _base(info, folder)
+    _plausible(settings, base, found, folder)
     encoder = _empty(settings, base, model, folder)
     _add_decoders(encoder, info, folder)
     expected = {key: tuple(value.shape) for key, value in encoder.own_state().items()}
-    encoder.load_state_dict(read_tensors(folder / weights, expected), strict=False, assign=True)
+    encoder.load_state_dict(read_tensors(weights, expected), strict=False, assign=True)
     if base.own:
         encoder.cut.compute_buffers()
     if encoder.fingerprint() != info.get("fingerprint"):
@@ -89,26 +80,7 @@ def has_tokenizer(name: str | os.PathLike[str]) -> bool:
 def needs_model(name: str | os.PathLike[str]) -> bool:
     """Whether a checkpoint holds adapters only, so that the model under them is needed."""
     folder = folder_of(name)
-    return not _base(_info(folder), folder).own
-
-
-def _info(folder: Path) -> dict[str, Any]:
-    info = read_info(folder)
-    if info.get("format") != FORMAT or info.get("version") != VERSION:
-        found = f"{info.get('format')!r}, version {info.get('version')!r}"
-        raise CorruptError(f"{folder} is {found}; allowed: {FORMAT!r}, version {VERSION}")
-    return info
-
-
-def _settings(info: Mapping[str, Any], folder: Path) -> ArcSettings:
-    given = info.get("settings")
-    if not isinstance(given, dict) or set(given) != {field.name for field in fields(ArcSettings)}:
-        raise CorruptError(f"settings of {folder} are not those of an encoder")
-    factors = given["factors"]
-    try:
-        return ArcSettings(**{**given, "factors": tuple(factors) if isinstance(factors, list) else factors})
-    except ConfigError as error:
-        raise CorruptError(f"settings of {folder}: {error}") from None
+    return not _base(read_head(folder, FORMAT, VERSION), folder).own
 
 
 def _base(info: Mapping[str, Any], folder: Path) -> Base:

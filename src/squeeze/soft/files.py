@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from squeeze.errors import ConfigError, CorruptError, need
 
 INFO = "squeeze.json"
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
+_WEIGHTS = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 _PATTERNS = ["*.json", "*.safetensors", "*.yaml", "*.model", "*.jinja", "*.txt"]
 
@@ -58,6 +60,53 @@ def read_info(folder: Path, name: str = INFO) -> dict[str, Any]:
     if not isinstance(info, dict):
         raise CorruptError(f"{path} holds {type(info).__name__}; allowed: an object")
     return info
+
+
+def head(kind: str, version: int, fingerprint: str) -> dict[str, Any]:
+    """What the JSON of every checkpoint begins with."""
+    weights = f"weights-{fingerprint}.safetensors"
+    return {"format": kind, "version": version, "weights": weights, "fingerprint": fingerprint}
+
+
+def read_head(folder: Path, kind: str, version: int) -> dict[str, Any]:
+    """The JSON object of a checkpoint of that format and version.
+
+    Raises:
+        ConfigError: there is no checkpoint.
+        CorruptError: it does not read, or is of another format or version.
+    """
+    info = read_info(folder)
+    if info.get("format") != kind or info.get("version") != version:
+        found = f"{info.get('format')!r}, version {info.get('version')!r}"
+        raise CorruptError(f"{folder} is {found}; allowed: {kind!r}, version {version}")
+    return info
+
+
+def weights_of(info: Mapping[str, Any], folder: Path) -> Path:
+    """The weights file that a checkpoint names.
+
+    Raises:
+        CorruptError: the name is not that of one.
+    """
+    weights = info.get("weights")
+    if not isinstance(weights, str) or not _WEIGHTS.fullmatch(weights):
+        raise CorruptError(f"weights of {folder} is {weights!r}; allowed: weights-<16 hex digits>.safetensors")
+    return folder / weights
+
+
+def read_settings(info: Mapping[str, Any], folder: Path, kind: type[Any]) -> Any:
+    """The settings of a checkpoint as the dataclass `kind`; lists become tuples.
+
+    Raises:
+        CorruptError: they are not those of one.
+    """
+    given = info.get("settings")
+    if not isinstance(given, dict) or set(given) != {field.name for field in fields(kind)}:
+        raise CorruptError(f"settings of {folder} are not those of an encoder")
+    try:
+        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    except ConfigError as error:
+        raise CorruptError(f"settings of {folder}: {error}") from None
 
 
 def shapes(path: Path) -> dict[str, tuple[int, ...]]:

@@ -1,0 +1,172 @@
+"""`ram`: segments near the question word for word, every other one as a vector, read together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from squeeze import segment
+from squeeze.allocate import Allocator, Dast, Expand, TopK
+from squeeze.base import Compressor, Draft, Job
+from squeeze.base.compressor import whole
+from squeeze.errors import ConfigError, nearest, need
+from squeeze.mixing import TEXT, VECTOR, Mix, States, Stretched, stretched
+from squeeze.registry import register
+from squeeze.render import GAP, Style
+from squeeze.tokens import Tokenizer, count_many
+from squeeze.types import Notice, SoftPart, TextPart, Unit
+
+_USAGE = (
+    'give the model that encodes and reads, and a checkpoint for it: load("ram", model="folder or hub name", '
+    'checkpoint="folder or hub name"); an untrained encoder, usable but weak, is made with '
+    "squeeze.soft.RamEncoder(model, squeeze.soft.RamSettings(layers=4)) and given as checkpoint"
+)
+
+ALLOCATIONS: dict[str, Allocator] = {
+    "top_k": TopK(skim=1),
+    "dast": Dast(temperature=0.1, minimum=1),
+    "expand": Expand(p=0.75, skim=1),
+}
+"""Who decides what stays text: the best segments, a softmax of the scores, or the best within a share of the budget."""
+
+_LEAD = 32  # tokens of a title that a segment is ranked by
+
+
+@register("ram")
+class RAM(Compressor):
+    """Segments near the question as text, every other one as one vector, in source order (arXiv 2602.01840).
+
+    The first layers of the reading model encode question and segments side by side. Segments are ranked by cosine with
+    the question; the best stay text, and each other one becomes a vector, in which its words weigh by how near they are
+    to the question. A result is read with `squeeze.soft.Reader`; kept tokens and vectors count alike. Where even the
+    vectors are too many, those of the farthest segments are left out. Input within the limit stays text as a whole.
+    """
+
+    family: ClassVar[str] = "hybrid"
+    output: ClassVar[str] = "both"
+    needs: ClassVar[str] = "soft"
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Any = "estimate",
+        model: Any = None,
+        checkpoint: Any = None,
+        device: str | None = None,
+        allocation: str | Allocator = "top_k",
+        **options: Any,
+    ) -> None:
+        """Opens the encoder.
+
+        Args:
+            tokenizer: what counts; `"estimate"` stands for the model's own.
+            model: the language model that encodes and reads: a folder, a hub name, or a loaded Hugging Face model
+                (then give its tokenizer as `tokenizer`). It is never changed.
+            checkpoint: the encoder: a folder, a hub name, the name of one that ships, or a `RamEncoder`.
+            device: where to encode, `"cuda"` say; where the model is if left out.
+            allocation: what stays text: `"top_k"`, `"dast"`, `"expand"`, or an allocator of `squeeze.allocate`.
+            options: `segment_tokens`, the width of a segment (48); `vectors`, the most of the budget that vectors take
+                while there is text to show, 0 to 1 (0.5); `gap` and `titles` as in `edu`.
+
+        Raises:
+            ConfigError: something is missing or not allowed, or the model is not the one that the checkpoint was made
+                for.
+            CorruptError: the checkpoint does not read.
+        """
+        if checkpoint is None or model is None:
+            raise ConfigError(f"ram has no default model: {_USAGE}")
+        self.width, self.vectors, self.style = _options(options)
+        self.allocator = _allocator(allocation)
+        opened = need("squeeze.soft.ram_files", extra="soft").open_ram(checkpoint, model, tokenizer)
+        super().__init__(tokenizer=opened.counts)
+        self.encoder: Any = opened.encoder if device is None else opened.encoder.to(device)
+        self._spells: Tokenizer = opened.spells
+        prints = need("squeeze.soft.fingerprint", extra="soft")
+        self.fingerprint: str = prints.joined(self.encoder.base, self.encoder.fingerprint())
+
+    shared_options: ClassVar[tuple[str, ...]] = ("segment_tokens", "vectors", "gap", "titles")
+
+    @classmethod
+    def example(cls) -> Self:
+        """An untrained encoder on a two-layer random model."""
+        tiny, soft = need("squeeze.soft.tiny", extra="soft"), need("squeeze.soft.ram", extra="soft")
+        model = tiny.tiny_model()
+        encoder = soft.RamEncoder(model, soft.RamSettings(layers=1, rank=4))
+        return cls(tokenizer=tiny.byte_tokenizer(), model=model, checkpoint=encoder)
+
+    def _compress(self, job: Job) -> Draft:
+        layouts = tuple(
+            segment.parse(passage.text, format=segment.check_format(passage.metadata.get("format", "auto")))
+            for passage in job.passages
+        )
+        found = stretched(job.passages, layouts, partial(count_many, self.tokenizer), self.width)
+        if job.fits or not found.segments:
+            scores = np.ones(len(found.segments))
+            everything = np.full(len(scores), TEXT, dtype=np.int8)
+            return Draft(whole(job.passages) if job.fits else (), _units(found, scores, everything, "all"))
+        read = self.encoder.read(self._question(job.query), self.rows(job, found))
+        if job.progress is not None:
+            job.progress(1, 1)
+        cosines = np.round(read.scores.numpy().astype(np.float64), 6)  # the last bits decide no tie
+        mix = Mix(job.passages, layouts, found, cosines, self.style, partial(self._reached, job))
+        limit = job.limit or 0
+        states = mix.states(self.allocator, limit, int(self.vectors * limit))
+        parts = mix.parts(states, read.vectors, self.fingerprint)
+        units = _units(found, np.clip((1 + cosines) / 2, 0, 1), states)
+        return Draft(tuple(parts), units, _notices(limit, states))
+
+    def rows(self, job: Job, found: Stretched) -> list[Any]:
+        """The segments as the encoder reads them, the beginning of the title of their passage before them."""
+        row = need("squeeze.soft.ram", extra="soft").Row
+        leads = [self._spells.encode(f"{p.title.strip()}\n")[:_LEAD] if p.title.strip() else [] for p in job.passages]
+        out = []
+        for index, start, end in found.segments:
+            ids = self._spells.encode(job.passages[index].text[start:end]) or [0]  # a tokenizer may leave all out
+            out.append(row([*leads[index], *ids], len(leads[index])))
+        return out
+
+    def _question(self, query: str | None) -> list[int] | None:
+        return (self._spells.encode(query) if query else None) or None
+
+    def _reached(self, job: Job, parts: Sequence[TextPart | SoftPart]) -> int:
+        return self._measure(job.passages, Draft(tuple(parts)))
+
+
+def _options(given: dict[str, Any]) -> tuple[int, float, Style]:
+    known = {"segment_tokens": 48, "vectors": 0.5, "gap": GAP, "titles": False}
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"ram has no option {name!r}; {nearest(name, known)}")
+    chosen: dict[str, Any] = known | given
+    width, share = chosen["segment_tokens"], chosen["vectors"]
+    if type(width) is not int or width < 1:
+        raise ConfigError(f"segment_tokens is {width!r}; allowed: a whole number from 1 up")
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise ConfigError(f"vectors is {share!r}; allowed: a number from 0 to 1")
+    return width, float(share), Style(chosen["gap"], chosen["titles"])
+
+
+def _allocator(given: Any) -> Allocator:
+    if isinstance(given, str):
+        if given not in ALLOCATIONS:
+            raise ConfigError(f"allocation is {given!r}; {nearest(given, ALLOCATIONS)}")
+        return ALLOCATIONS[given]
+    if isinstance(given, type) or not isinstance(given, Allocator):
+        raise ConfigError(f"allocation is {given!r}; allowed: {', '.join(ALLOCATIONS)}, or an Allocator")
+    return given
+
+
+def _units(found: Stretched, scores: Any, states: States, reason: str = "score") -> tuple[Unit, ...]:
+    """The account of every segment."""
+    whys = {TEXT: reason, VECTOR: "vector"}
+    rows = zip(found.segments, found.sizes, scores.tolist(), states.tolist(), strict=True)
+    return tuple(Unit(*where, size, score, state > 0, whys.get(state, "budget")) for where, size, score, state in rows)
+
+
+def _notices(limit: int, states: States) -> tuple[Notice, ...]:
+    if states.any() or not limit:
+        return ()
+    return (Notice("nothing_fits", f"the limit is {limit} tokens; not one vector fits beside the passages' overheads"),)
