@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+from squeeze.bench.labels import label
 from squeeze.bench.summary import MEAN
 from squeeze.errors import ConfigError, need
 
@@ -14,7 +15,7 @@ FORMATS = (".png", ".svg", ".pdf")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Okabe and Ito's colours, which people with any colour vision tell apart; baselines are grey."""
 
-MARKS = ("o", "s", "^", "D", "v", "P")
+MARKS = ("o", "s", "^", "D", "v", "p")
 GREY = "#767676"
 _TEXT = "#333333"
 
@@ -40,27 +41,54 @@ def plot(report: dict[str, Any], path: str) -> None:
         MissingDependencyError: matplotlib is not installed.
     """
     check_plot(path)
-    figures = need("matplotlib.figure", extra="bench")
+    figures, ticker = need("matplotlib.figure", extra="bench"), need("matplotlib.ticker", extra="bench")
     rows, names = _rows(report["results"])
     read = any(row.get("f1") is not None for row in rows)
     quality, what = ("f1", "F1 of the answers") if read else ("value", _quality(report["results"], names))
-    time, when = ("until_first_ms", "to the first token") if read else ("p50_ms", "to compress")
-    figure = figures.Figure(figsize=(12, 5.2), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    series = _series(rows, quality)
-    for axes, across in ((left, "tokens_kept"), (right, time)):
+    figure = figures.Figure(figsize=(12, 5.4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1))
+    panels = [(left, "tokens_kept", _series(rows, quality))]
+    if read:
+        panels.append((right, "until_first_ms", panels[0][2]))
+        right.set_xlabel("milliseconds until the first token, compression included (median)", color=_TEXT)
+    else:  # the time hardly depends on the share, so one share says it all
+        share = _middle(rows)
+        panels.append((right, "p50_ms", _at(panels[0][2], share)))
+        right.set_xlabel(f"milliseconds to compress, median, keeping {share:.3g} of the tokens", color=_TEXT)
+    right.set_xscale("log")
+    for axes, across, series in panels:
         _panel(axes, series, across, quality)
+    for axes, across, series in panels:  # the panels share what is up and down: all is drawn before the shade is
+        _front(axes, series, across, quality)
     left.set_ylabel(what, color=_TEXT)
     left.set_xlabel("share of the tokens kept", color=_TEXT)
-    left.xaxis.set_major_formatter(need("matplotlib.ticker", extra="bench").PercentFormatter(1.0, decimals=0))
-    right.set_xscale("log")
-    right.set_xlabel(f"milliseconds {when}, median", color=_TEXT)
-    right.xaxis.set_major_formatter(need("matplotlib.ticker", extra="bench").FuncFormatter(lambda x, _: f"{x:g}"))
+    left.xaxis.set_major_formatter(ticker.PercentFormatter(1.0, decimals=0))
+    right.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    right.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:,g}"))
+    right.xaxis.set_minor_formatter(ticker.NullFormatter())
     figure.suptitle(_title(names, report), x=0.01, ha="left", fontsize=11, color=_TEXT)
+    left.set_title("shaded: what can be had for so many tokens", loc="left", fontsize=9, color=GREY)
+    right.set_title("shaded: what can be had in that time", loc="left", fontsize=9, color=GREY)
     figure.canvas.draw()
-    for axes, across in ((left, "tokens_kept"), (right, time)):
-        _labels(axes, series, across, quality)
-    figure.savefig(path, dpi=160, metadata={"Software": None} if path.lower().endswith(".png") else None)
+    for axes, across, series in panels:
+        label(axes, series, across, quality)
+    figure.savefig(path, dpi=160)
+
+
+def _middle(rows: Sequence[dict[str, Any]]) -> float:
+    """The middle one of the shares."""
+    keeps = sorted({row["keep"] for row in rows if row["keep"] is not None})
+    return float(keeps[len(keeps) // 2]) if keeps else 1.0
+
+
+def _at(series: Sequence[dict[str, Any]], share: float) -> list[dict[str, Any]]:
+    """The points at one share."""
+    found = []
+    for one in series:
+        points = [row for row in one["points"] if row["keep"] == share]
+        if points:
+            found.append({**one, "points": points})
+    return found
 
 
 def _rows(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -108,11 +136,12 @@ def _panel(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: st
             [row[quality] for row in points],
             color=one["colour"],
             marker=one["mark"],
-            markersize=4.5 if one["plain"] else 6.5,
+            markersize=5 if one["plain"] else 7,
             markerfacecolor="white" if one["plain"] else one["colour"],
             linewidth=1.0 if one["plain"] else 2.0,
             zorder=2 if one["plain"] else 3,
         )
+    axes.margins(x=0.12, y=0.07)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(colors=_TEXT, labelsize=9)
@@ -122,36 +151,17 @@ def _panel(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: st
         axes.spines[side].set_color("#bbbbbb")
 
 
-def _labels(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: str) -> None:
-    """Names beside the last point of each line, moved apart where they would overlap."""
-    places = []
-    for one in series:
-        points = [row for row in one["points"] if row.get(across) is not None]
-        if points:
-            places.append((axes.transData.transform((points[-1][across], points[-1][quality])), one))
-    taken: list[tuple[float, float, float]] = []
-    scale = axes.figure.dpi / 72
-    for (x, y), one in sorted(places, key=lambda place: (place[1]["plain"], -place[0][1])):
-        width = 5.6 * scale * len(one["name"])
-        shift = _free(x, y, width, taken, 11 * scale)
-        taken.append((x, y + shift, width))
-        axes.annotate(
-            one["name"],
-            (one["points"][-1][across], one["points"][-1][quality]),
-            xytext=(8, shift / scale),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            color=one["colour"],
-            fontweight="normal" if one["plain"] else "bold",
-            annotation_clip=False,
-        )
-
-
-def _free(x: float, y: float, width: float, taken: Sequence[tuple[float, float, float]], height: float) -> float:
-    """The smallest shift up or down at which a label overlaps no other."""
-    steps = (step * height / 4 * sign for step in range(60) for sign in (-1, 1))
-    for shift in steps:
-        if all(abs(y + shift - b) >= height or x + width < a or x > a + w for a, b, w in taken):
-            return shift
-    return 0.0
+def _front(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: str) -> None:
+    """A shade below what the best reach with so much or less."""
+    points = [(row[across], row[quality]) for one in series for row in one["points"] if row.get(across) is not None]
+    best: list[tuple[float, float]] = []
+    for x, y in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or y > best[-1][1]:
+            best.append((x, y))
+    if best:
+        (_, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+        best.append((right, best[-1][1]))
+        xs, ys = zip(*best, strict=True)
+        axes.fill_between(xs, ys, bottom, step="post", color="#f5f1e4", linewidth=0, zorder=0)
+        axes.set(xlim=axes.get_xlim(), ylim=(bottom, top))
+        axes.set_xlim(right=right)

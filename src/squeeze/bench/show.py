@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -17,8 +17,11 @@ from squeeze.bench.runners import ALWAYS, peers
 from squeeze.bench.summary import MEAN
 from squeeze.console import one_line
 
-WIDTH = 132
-"""Columns where the output is no terminal."""
+WIDTH = 240
+"""Columns where the output is no terminal: nothing is cut."""
+
+Column = tuple[str, Callable[[dict[str, Any]], str]]
+"""The head of a column, and what makes its cell from the row of a method."""
 
 _EXPLAINED = {
     "answer_in_several_documents": "the answer also stands in a document that is not gold, so it may survive by luck",
@@ -38,42 +41,88 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def table(report: dict[str, Any], to: Console) -> None:
-    """The table of a report: a line for each method at each share, the sets side by side."""
+    """The table of a report: a line for each method at each share, in parts where the console is narrow."""
+    columns: list[Column] = []
+    for group in _groups(report):
+        if columns and not _fits(_table(report, columns + group), to):
+            to.print(_table(report, columns))
+            columns = []
+        columns += group
+    to.print(_table(report, columns))
+
+
+def _fits(made: Table, to: Console) -> bool:
+    return made.__rich_measure__(to, to.options.update(max_width=1000)).maximum <= to.width
+
+
+def _table(report: dict[str, Any], columns: Sequence[Column]) -> Table:
     results = report["results"]
-    sets = [name for name in dict.fromkeys(row["data"] for row in results) if name != MEAN]
-    overall = MEAN if len(sets) > 1 else sets[0]
-    read = any("f1" in row for row in results)
-    measures = {row["data"]: (row["measure"], row["rows"]) for row in results if row["data"] != MEAN}
-    out = Table(title=_title(report), title_justify="left", title_style="", pad_edge=False)
-    out.add_column("keep", no_wrap=True)
-    out.add_column("method", no_wrap=True, overflow="ellipsis", max_width=34)
-    for name in sets if len(sets) > 1 else ():
-        out.add_column(Text(f"{name}\n{measures[name][0]}"), justify="right")
-    out.add_column(MEAN if len(sets) > 1 else Text(f"{sets[0]}\n{measures[sets[0]][0]}"), justify="right", style="bold")
-    out.add_column("95 %", justify="right", no_wrap=True)
-    out.add_column(Text(f"against\n{report['settings']['reference']}"), justify="right", no_wrap=True)
-    for head in ("tokens\nkept", *(("EM", "F1", "log p", "first\ntoken ms") if read else ())):
-        out.add_column(head, justify="right")
-    for head in ("p50\nms", "p95\nms", "tokens/s", "over"):
-        out.add_column(head, justify="right", no_wrap=True)
-    shown = [row for row in results if row["data"] == overall]
-    keeps = sorted({row["keep"] for row in shown}, key=lambda keep: 2.0 if keep is None else keep, reverse=True)
+    overall = results[-1]["data"]
+    rows = [row for row in results if row["data"] == overall]
+    settings = report["settings"]
+    counted = ", ".join(f"{name} {count}" for name, count in report["rows_measured"].items())
+    title = f"rows: {counted}; tokens by {settings['tokenizer']}; processes: {settings['workers']}"
+    out = Table(title=Text(title), title_justify="left", title_style="")
+    out.add_column("keep", no_wrap=True, justify="right")
+    out.add_column("method", no_wrap=True, max_width=40)
+    for head, _ in columns:
+        out.add_column(Text(head), justify="right", no_wrap=True, style="bold" if head.startswith(MEAN) else "")
+    keeps = sorted({row["keep"] for row in rows}, key=lambda keep: 2.0 if keep is None else keep, reverse=True)
     for keep in keeps:
-        own = [row for row in shown if row["keep"] == keep]
+        own = [row for row in rows if row["keep"] == keep]
         for row in own:
-            values = [_value(results, name, row) for name in sets] if len(sets) > 1 else []
-            cells = [*values, *_cells(row, read)]
             name = Text(row["method"], style="dim" if row["kind"] == "baseline" else "")
+            cells = [make(row) for _, make in columns]
             out.add_row("–" if keep is None else f"{keep:g}", name, *cells, end_section=row is own[-1])
-    to.print(out)
+    return out
+
+
+def _groups(report: dict[str, Any]) -> list[list[Column]]:
+    """The columns: what is kept, what it costs, and what a reader makes of it."""
+    results, reference = report["results"], report["settings"]["reference"]
+    sets = {row["data"]: row["measure"] for row in results if row["data"] != MEAN}
+    of = {(row["data"], row["method"], row["keep"]): row["value"] for row in results}
+
+    def on(data: str) -> Callable[[dict[str, Any]], str]:
+        return lambda row: _number(of.get((data, row["method"], row["keep"])), "{:.3f}")
+
+    kept: list[list[Column]] = [[(f"{name}\n{measure}", on(name))] for name, measure in sets.items()]
+    if len(sets) > 1:
+        kept.append([(f"{MEAN}\n", lambda row: _number(row["value"], "{:.3f}"))])
+    kept[-1].append(("\n95 %", lambda row: _between(row, "value", "{:.2f}")))
+    against: list[Column] = [
+        (f"against\n{reference}", lambda row: _number(row["difference"], "{:+.3f}")),
+        ("\n95 %", lambda row: _between(row, "difference", "{:+.2f}")),
+    ]
+    cost: list[Column] = [
+        ("tokens\nkept", lambda row: _number(row["tokens_kept"], "{:.1%}")),
+        ("p50\nms", lambda row: _number(row["p50_ms"], "{:,.1f}")),
+        ("p95\nms", lambda row: _number(row["p95_ms"], "{:,.1f}")),
+        ("\ntokens/s", lambda row: _thousands(row["tokens_per_s"])),
+        ("\nover", lambda row: str(row["over"])),
+    ]
+    measured = report["rows_measured"]
+    if any(row["rows"] != measured.get(row["data"], sum(measured.values())) for row in results):
+        cost.append(("\nrows", lambda row: str(row["rows"])))
+    read: list[Column] = [
+        ("exact\nmatch", lambda row: _number(row.get("exact"), "{:.3f}")),
+        ("\nF1", lambda row: _number(row.get("f1"), "{:.3f}")),
+        ("log-lik.\nper token", lambda row: _number(row.get("logprob"), "{:.2f}")),
+        ("first\ntoken ms", lambda row: _number(row.get("first_ms"), "{:,.0f}")),
+    ]
+    return [*kept, against, cost, *([read] if any("f1" in row for row in results) else [])]
 
 
 def left_out(counts: dict[str, Any], to: Console) -> None:
     """What was skipped, by name, a line each."""
+    where: dict[str, dict[str, int]] = {}
     for data, reasons in counts["rows"].items():
         for reason, number in reasons.items():
-            why = _EXPLAINED.get(reason, reason)
-            to.print(Text(one_line(f"{data}: {number} rows left out: {reason} ({why})")), soft_wrap=True)
+            where.setdefault(reason, {})[data] = number
+    for reason, numbers in where.items():
+        said = ", ".join(f"{data} {number}" for data, number in numbers.items())
+        why = f"; {_EXPLAINED[reason]}" if reason in _EXPLAINED else ""
+        to.print(Text(one_line(f"rows left out, {reason}: {said}{why}")), soft_wrap=True)
     for method, reasons in counts["failed"].items():
         said = ", ".join(f"{number} × {reason}" for reason, number in reasons.items())
         to.print(Text(one_line(f"{method}: no result: {said}")), soft_wrap=True)
@@ -114,31 +163,10 @@ def programs() -> list[tuple[str, str]]:
     return found
 
 
-def _title(report: dict[str, Any]) -> Text:
-    settings = report["settings"]
-    rows = ", ".join(f"{name} {count}" for name, count in report["rows_measured"].items())
-    return Text(f"rows: {rows}; tokens by {settings['tokenizer']}; {settings['workers']} processes")
-
-
-def _value(results: Sequence[dict[str, Any]], data: str, like: dict[str, Any]) -> str:
-    """The quality of a method on one set."""
-    for row in results:
-        if (row["data"], row["method"], row["keep"]) == (data, like["method"], like["keep"]):
-            return _number(row["value"], "{:.3f}")
-    return "–"
-
-
-def _cells(row: dict[str, Any], read: bool) -> list[str]:
-    low, high = row["value_low"], row["value_high"]
-    apart = row["difference"]
-    cells = [_number(row["value"], "{:.3f}"), "–" if low is None else f"{low:.2f} – {high:.2f}"]
-    bounds = "" if apart is None else f" [{row['difference_low']:+.2f}, {row['difference_high']:+.2f}]"
-    cells += [_number(apart, "{:+.3f}") + bounds, _number(row["tokens_kept"], "{:.1%}")]
-    if read:
-        cells += [_number(row.get(name), "{:.3f}") for name in ("exact", "f1")]
-        cells += [_number(row.get("logprob"), "{:.2f}"), _number(row.get("first_ms"), "{:,.0f}")]
-    cells += [_number(row["p50_ms"], "{:,.1f}"), _number(row["p95_ms"], "{:,.1f}")]
-    return [*cells, _thousands(row["tokens_per_s"]), str(row["over"])]
+def _between(row: dict[str, Any], name: str, form: str) -> str:
+    """The ends of an interval."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return "–" if low is None else f"{form.format(low)}, {form.format(high)}"
 
 
 def _number(value: float | None, form: str) -> str:
