@@ -14,6 +14,7 @@ from squeeze.allocate import Allocator
 from squeeze.render import JOINER, Style, trim
 from squeeze.segment.chunks import parts as chunks
 from squeeze.segment.layout import Layout
+from squeeze.tokens import Tokenizer
 from squeeze.types import Passage, SoftPart, Span, TextPart
 
 LEFT, VECTOR, TEXT = 0, 1, 2
@@ -23,6 +24,7 @@ States = NDArray[np.int8]
 """What becomes of each segment, (segments,)."""
 
 _OVERLONG = 4  # times the width of a segment from which on a unit is cut
+_TITLE = 32  # most tokens of a title
 _TRIES = 8  # further segments that are tried where there is room left
 
 
@@ -88,6 +90,18 @@ def _cut(
             continue
         spans = list(chunks(text, (piece.start, piece.end), max(1, length * width // size)))
         yield from zip(spans, count([text[start:end] for start, end in spans]), strict=True)
+
+
+def titled_ids(
+    spells: Tokenizer, passages: Sequence[Passage], segments: Sequence[Segment]
+) -> list[tuple[list[int], int]]:
+    """The ids of each segment behind the beginning of its passage's title, and how many of them are the title's."""
+    titles = [spells.encode(f"{own.title.strip()}\n")[:_TITLE] if own.title.strip() else [] for own in passages]
+    out = []
+    for index, start, end in segments:
+        own = spells.encode(passages[index].text[start:end]) or [0]  # a tokenizer may leave all of a text out
+        out.append(([*titles[index], *own], len(titles[index])))
+    return out
 
 
 @dataclass(frozen=True)

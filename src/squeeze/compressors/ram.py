@@ -13,7 +13,7 @@ from squeeze.allocate import Allocator, Dast, Expand, TopK
 from squeeze.base import Compressor, Draft, Job
 from squeeze.base.compressor import whole
 from squeeze.errors import ConfigError, nearest, need
-from squeeze.mixing import TEXT, VECTOR, Mix, States, Stretched, stretched
+from squeeze.mixing import TEXT, VECTOR, Mix, States, Stretched, stretched, titled_ids
 from squeeze.registry import register
 from squeeze.render import GAP, Style
 from squeeze.tokens import Tokenizer, count_many
@@ -31,8 +31,6 @@ ALLOCATIONS: dict[str, Allocator] = {
     "expand": Expand(p=0.75, skim=1),
 }
 """Who decides what stays text: the best segments, a softmax of the scores, or the best within a share of the budget."""
-
-_LEAD = 32  # tokens of a title that a segment is ranked by
 
 
 @register("ram")
@@ -121,12 +119,7 @@ class RAM(Compressor):
     def rows(self, job: Job, found: Stretched) -> list[Any]:
         """The segments as the encoder reads them, the beginning of the title of their passage before them."""
         row = need("squeeze.soft.ram", extra="soft").Row
-        leads = [self._spells.encode(f"{p.title.strip()}\n")[:_LEAD] if p.title.strip() else [] for p in job.passages]
-        out = []
-        for index, start, end in found.segments:
-            ids = self._spells.encode(job.passages[index].text[start:end]) or [0]  # a tokenizer may leave all out
-            out.append(row([*leads[index], *ids], len(leads[index])))
-        return out
+        return [row(*pair) for pair in titled_ids(self._spells, job.passages, found.segments)]
 
     def _question(self, query: str | None) -> list[int] | None:
         return (self._spells.encode(query) if query else None) or None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,13 +131,14 @@ def interleaved(step: Step, shots: Sequence[Sequence[tuple[Literal["text", "pass
     return read_loss(step.model, contexts, targets)
 
 
-def read_loss(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Ids]) -> Any:
+def read_loss(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Ids], *, learning: bool = False) -> Any:
     """Mean cross-entropy of target tokens, each row's after its context, a scalar tensor.
 
     Args:
         model: the decoder; neither its weights nor its flags change, and it gets no gradient.
         contexts: input embeddings of each row, (positions, width), with gradient.
         targets: ids of each row.
+        learning: whether weights of the decoder that ask for a gradient, those of its adapters say, get one after all.
 
     Raises:
         ConfigError: a row without context or without target.
@@ -147,7 +148,7 @@ def read_loss(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Id
     labels = torch.full((len(targets), most), _IGNORED, device=contexts[0].device)
     for row, ids in enumerate(targets):
         labels[row, most - len(ids) :] = torch.tensor(list(ids))
-    logits = forward_rows(model, contexts, targets, logits_to_keep=most + 1).logits[:, :-1]
+    logits = forward_rows(model, contexts, targets, learning, logits_to_keep=most + 1).logits[:, :-1]
     return functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=_IGNORED)
 
 
@@ -254,13 +255,15 @@ def _check_rows(contexts: Sequence[torch.Tensor], targets: Sequence[Ids]) -> Non
         raise ConfigError("every row needs a context and a target of at least one token")
 
 
-def forward_rows(model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Ids], **options: Any) -> Any:
-    """What the model makes of contexts and the targets behind them, padded at the left."""
+def forward_rows(
+    model: Any, contexts: Sequence[torch.Tensor], targets: Sequence[Ids], learning: bool = False, **options: Any
+) -> Any:
+    """What the model makes of contexts and the targets behind them, padded at the left; frozen unless learning."""
     device = contexts[0].device
     longest = max(len(context) + len(ids) for context, ids in zip(contexts, targets, strict=True))
     mask = torch.zeros(len(targets), longest, dtype=torch.long, device=device)
     rows = []
-    with frozen(model):
+    with nullcontext() if learning else frozen(model):
         for row, (context, ids) in enumerate(zip(contexts, targets, strict=True)):
             target = torch.tensor([list(ids)], device=device)
             embeds = torch.cat([context, text_embeds(model, target)[0].to(context.dtype)])
