@@ -118,7 +118,7 @@ class RAM(Compressor):
 
     def rows(self, job: Job, found: Stretched) -> list[Any]:
         """The segments as the encoder reads them, the beginning of the title of their passage before them."""
-        row = need("squeeze.soft.ram", extra="soft").Row
+        row = need("squeeze.soft.ram_layers", extra="soft").Row
         return [row(*pair) for pair in titled_ids(self._spells, job.passages, found.segments)]
 
     def _question(self, query: str | None) -> list[int] | None:

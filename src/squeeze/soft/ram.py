@@ -24,6 +24,7 @@ from torch.nn import functional
 from squeeze.errors import ConfigError, CorruptError, InputError, need
 from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
 from squeeze.soft.layers import Cut
+from squeeze.soft.ram_layers import Align, Contrast, Row, Sums
 from squeeze.soft.seeds import seeded
 
 _TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -65,13 +66,6 @@ class RamSettings:
             raise ConfigError(f"sharpness is {sharp!r}; allowed: a number from 0 to 20")
 
 
-class Row(NamedTuple):
-    """Ids of a segment, of which the first `lead` are ranked by and not pooled (its title)."""
-
-    ids: Sequence[int]
-    lead: int = 0
-
-
 class Read(NamedTuple):
     """What is known of segments after reading them.
 
@@ -82,40 +76,6 @@ class Read(NamedTuple):
 
     scores: torch.Tensor
     vectors: torch.Tensor
-
-
-class Contrast(nn.Module):
-    """The contrastive head of one side: mean states become unit vectors that are compared by cosine.
-
-    States are shifted and scaled, and a map through a bottleneck is added, which starts at zero.
-    """
-
-    def __init__(self, width: int, rank: int) -> None:
-        super().__init__()
-        self.shift = nn.Parameter(torch.zeros(width))
-        self.scale = nn.Parameter(torch.ones(width))
-        self.down = nn.Linear(width, rank, bias=False)
-        self.up = nn.Linear(rank, width, bias=False)
-        nn.init.zeros_(self.up.weight)
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, width) -> unit vectors, (…, width); a state of zeros stays one."""
-        own = (states - self.shift) * self.scale
-        return functional.normalize(own + self.up(self.down(own)), dim=-1)
-
-
-class Align(nn.Module):
-    """The alignment layer: two maps from states to what is added to mean input embeddings; it starts at zero."""
-
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.first = nn.Linear(width, hidden, bias=False)
-        self.second = nn.Linear(hidden, width, bias=False)
-        nn.init.zeros_(self.second.weight)
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, width) -> (…, width)."""
-        return self.second(functional.silu(self.first(states)))  # type: ignore[no-any-return]
 
 
 class RamEncoder(nn.Module):
@@ -163,7 +123,7 @@ class RamEncoder(nn.Module):
             CorruptError: the layers give values that are no finite numbers.
         """
         self.check(question, segments)
-        sums = _Sums(len(segments), self.cut.width, self.device)
+        sums = Sums(len(segments), self.cut.width, self.device)
         asked: torch.Tensor | None = None
         for rows, states, embedded in self._batches(question, segments):
             own = [at for at, row in enumerate(rows) if row[0] < 0]  # the question's, all in the first batch
@@ -190,7 +150,7 @@ class RamEncoder(nn.Module):
         """The mean state of each row without gradient, (rows, width): what the contrastive head gets."""
         self.check(None, [Row(ids) for ids in rows])
         with torch.no_grad():
-            sums = _Sums(len(rows), self.cut.width, self.device)
+            sums = Sums(len(rows), self.cut.width, self.device)
             for own, states, embedded in self._batches(None, [Row(ids) for ids in rows]):
                 sums.add(own, states, embedded, states.new_ones(states.shape[:2]))
         return sums.means()
@@ -275,39 +235,3 @@ class RamEncoder(nn.Module):
         """The encoder of a folder or hub name (see `squeeze.soft.ram_files.load`)."""
         encoder: RamEncoder = need("squeeze.soft.ram_files", extra="soft").load(name, model)
         return encoder
-
-
-class _Sums:
-    """Sums over the tokens of each segment, whose stretches may lie in several rows; in float32."""
-
-    def __init__(self, segments: int, width: int, device: torch.device) -> None:
-        self.plain, self.states, self.embeds = (torch.zeros(segments, width, device=device) for _ in range(3))
-        self.tokens, self.weights = (torch.zeros(segments, 1, device=device) for _ in range(2))
-
-    def add(
-        self, rows: Sequence[tuple[int, Row]], states: torch.Tensor, embedded: torch.Tensor, weights: torch.Tensor
-    ) -> None:
-        """Adds a batch; what each token counts stands in `weights`, (batch, tokens)."""
-        kept = [at for at, (segment, _) in enumerate(rows) if segment >= 0]
-        if not kept:
-            return
-        places = torch.arange(states.shape[1], device=states.device)[None]
-        ends = torch.tensor([len(rows[at][1].ids) for at in kept], device=states.device)[:, None]
-        leads = torch.tensor([rows[at][1].lead for at in kept], device=states.device)[:, None]
-        owner = torch.tensor([rows[at][0] for at in kept], device=states.device)
-        states, embedded, weights = states[kept].float(), embedded[kept].float(), weights[kept].float()
-        inside = (places < ends).float()[..., None]
-        share = (inside.squeeze(-1) * (places >= leads) * weights)[..., None]
-        self.plain = self.plain.index_add(0, owner, (states * inside).sum(1))
-        self.tokens = self.tokens.index_add(0, owner, inside.sum(1))
-        self.states = self.states.index_add(0, owner, (states * share).sum(1))
-        self.embeds = self.embeds.index_add(0, owner, (embedded * share).sum(1))
-        self.weights = self.weights.index_add(0, owner, share.sum(1))
-
-    def means(self) -> torch.Tensor:
-        """Mean states, (segments, width)."""
-        return self.plain / self.tokens
-
-    def pooled(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Weighted means of states and of input embeddings, each (segments, width)."""
-        return self.states / self.weights, self.embeds / self.weights

@@ -18,7 +18,8 @@ from squeeze import segment
 from squeeze.mixing import TEXT, VECTOR, Mix, States, Stretched, stretched, titled_ids
 from squeeze.render import Style
 from squeeze.segment.layout import Layout
-from squeeze.soft.ram import Read, Row
+from squeeze.soft.ram import Read
+from squeeze.soft.ram_layers import Row
 from squeeze.tokens import Tokenizer
 from squeeze.types import Passage, TextPart
 
