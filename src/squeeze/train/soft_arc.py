@@ -98,12 +98,8 @@ class Arc:
         return divergence(self.model, full, contexts, [own.answer for own in asked], self.options.distil)
 
     def _shot(self, asked: Asked) -> list[tuple[Literal["text", "passage"], Ids]]:
-        spelling = self.prompts.spelling
-        pieces: list[tuple[Literal["text", "passage"], Ids]] = [("text", spelling.before)]
-        for at, ids in enumerate(asked.passages):
-            pieces += [("text", spelling.joiner)] if at else []
-            pieces.append(("passage", ids))
-        return [*pieces, ("text", asked.question), ("text", asked.answer)]
+        passages: list[tuple[Literal["text", "passage"], Ids]] = [("passage", ids) for ids in asked.passages]
+        return [("text", self.prompts.spelling.before), *passages, ("text", asked.question), ("text", asked.answer)]
 
     def _encode(self, passages: Sequence[Ids], factor: int) -> list[torch.Tensor]:
         return self.encoder.encode_batch(passages, factor, task="cont", decoder=self.name)

@@ -78,10 +78,7 @@ class CompLLM:
         return draw_question(self.source.prepared, number, most, chance)
 
     def _answer(self, asked: Asked) -> list[int]:
-        spelling, pieces = self.prompts.spelling, list[int]()
-        for at, ids in enumerate(asked.passages):
-            pieces += [*(spelling.joiner if at else ()), *ids]
-        ids = [*spelling.before, *pieces, *asked.question]
+        ids = [*self.prompts.spelling.before, *self.prompts.joined(asked), *asked.question]
         found = self._answers.get(ids)
         if found is None:
             found = own_answers(self.model, [ids], max_new_tokens=self.options.answer)[0]

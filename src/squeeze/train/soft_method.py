@@ -173,20 +173,26 @@ class Prompts:
         with torch.no_grad():
             return text_embeds(self.model, torch.tensor([list(ids)], dtype=torch.long))[0]
 
-    def question(self, asked: Asked, passages: Sequence[torch.Tensor]) -> torch.Tensor:
-        """What stands before an answer, (positions, width); passages are joined as text is."""
-        after = asked.question if passages else asked.question[len(self.spelling.joiner) :]
-        pieces = [self.text(self.spelling.before)]
-        for at, own in enumerate(passages):
-            pieces += [self.text(self.spelling.joiner)] if at else []
-            pieces.append(own)
-        pieces.append(self.text(after))
-        kind = passages[0].dtype if passages else pieces[0].dtype
-        return torch.cat([piece.to(kind) for piece in pieces])
+    def question(self, asked: Asked, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """What stands before an answer, (positions, width): vectors of passages follow each other without a joiner."""
+        return self._around(asked, vectors)
 
     def full(self, asked: Asked) -> torch.Tensor:
-        """The same with the passages as text."""
-        return self.question(asked, [self.text(ids) for ids in asked.passages])
+        """The same with the passages as text, which is joined."""
+        return self._around(asked, [self.text(self.joined(asked))])
+
+    def joined(self, asked: Asked) -> list[int]:
+        """The ids of a context as text."""
+        ids = list[int]()
+        for own in asked.passages:
+            ids += [*(self.spelling.joiner if ids else ()), *own]
+        return ids
+
+    def _around(self, asked: Asked, pieces: Sequence[torch.Tensor]) -> torch.Tensor:
+        after = asked.question if pieces else asked.question[len(self.spelling.joiner) :]
+        before, after_it = self.text(self.spelling.before), self.text(after)
+        kind = pieces[0].dtype if pieces else before.dtype
+        return torch.cat([piece.to(kind) for piece in (before, *pieces, after_it)])
 
 
 Encode = Callable[[Sequence[Ids], int], list[torch.Tensor]]
