@@ -120,7 +120,7 @@ def _fill(
     kept: list[int] = []
     for index in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable"):
         passage, (start, end) = units[index]
-        cost = count(passages[passage].text[start:end].strip()) + 1
+        cost = count(passages[passage].text[start:end].rstrip()) + 1
         if cost <= limit:
             kept.append(int(index))
             limit -= cost

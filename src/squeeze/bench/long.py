@@ -22,6 +22,7 @@ import squeeze
 from squeeze.bench.machine import write_report
 from squeeze.bench.rows import read_rows, row_passages
 from squeeze.bench.speed import fastest, take
+from squeeze.bench.survival import answers, fold
 from squeeze.segment.sentences import sentence_spans
 from squeeze.tokens import load_tokenizer
 from squeeze.types import Passage
@@ -46,26 +47,14 @@ class Context(NamedTuple):
     questions: list[Asked]
 
 
-def fold(text: str) -> str:
-    """The words of a text in lower case, one space between."""
-    return re.sub(r"\W+", " ", text.lower()).strip()
-
-
-def fair(row: dict[str, Any]) -> bool:
-    """Whether an answer of the row stands in a gold passage and in no other of the row."""
-    extra = row.get("extra", {})
-    long = extra.get("long_form") or extra.get("summary")
-    return not long and extra.get("answer_in_gold", True) and not extra.get("non_gold_with_answer", 0)
-
-
 def contexts(rows: Iterable[dict[str, Any]], tokens: int, count: Count) -> Iterator[Context]:
     """Contexts of at least that many tokens; rows that cannot be judged lend their passages only."""
     passages, questions, total = list[Passage](), list[Asked](), 0
     for row in rows:
-        answers = [answer for answer in map(fold, row["answers"]) if answer]
-        if fair(row) and answers:
+        wanted = answers(row)
+        if wanted:
             gold = {len(passages) + at for at, document in enumerate(row["documents"]) if document.get("is_gold")}
-            questions.append(Asked(row["question"], answers, gold))
+            questions.append(Asked(row["question"], wanted, gold))
         own = row_passages(row)
         passages += own
         total += sum(count(passage.text) for passage in own)

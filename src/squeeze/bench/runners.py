@@ -105,7 +105,7 @@ class Plain(Runner):
     def run(self, documents: Sequence[Passage], question: str, limit: int) -> Output:
         """The spans, a line each."""
         kept = self.choose(documents, question, limit, self.count)
-        return Output("\n".join(documents[i].text[start:end].strip() for i, (start, end) in kept), kept)
+        return Output("\n".join(documents[i].text[start:end].rstrip() for i, (start, end) in kept), kept)
 
 
 class Full(Runner):
@@ -166,14 +166,14 @@ def peers() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_"))
 
 
-def specs_of(given: Sequence[str]) -> tuple[Spec, ...]:
-    """The specs of names such as `edu` or `edu:unit=sentence:scorer=bm25`, after the baselines of every run.
+def specs_of(given: Sequence[str], *, always: Sequence[str] = ALWAYS) -> tuple[Spec, ...]:
+    """The specs of names such as `edu` or `edu:unit=sentence:scorer=bm25`, after those that are always in the run.
 
     Raises:
         UnknownMethodError: nothing has the name.
         ConfigError: an option that the method does not have.
     """
-    made = {name: Spec(name, name, {}, "baseline") for name in ALWAYS}
+    made = {name: Spec(name, name, {}, "baseline") for name in always}
     for item in given:
         spec = _spec(item.strip())
         if made.get(spec.label, spec).options != spec.options:  # two paths that end in the same name

@@ -9,14 +9,14 @@ introduces them; the table shows what that care costs.
 from __future__ import annotations
 
 import argparse
-import pathlib
 from typing import Any
 
 import numpy as np
 
 from squeeze.base import Job
 from squeeze.bench.machine import write_report
-from squeeze.bench.rows import read_rows, row_passages
+from squeeze.bench.rows import row_passages
+from squeeze.bench.sets import read_sets
 from squeeze.bench.survival import answer_kept, answers, difference, kept_spans
 from squeeze.compressors.edu import Edu
 from squeeze.segment.layout import Layout
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", default="estimate")
     parser.add_argument("--json", default="")
     args = parser.parse_args()
-    rows = {pathlib.Path(path).name.split(".")[0]: _fair(path, args.n) for path in args.data}
+    rows = {one.name: [r for r in one.rows if answers(r)][: args.n or None] for one in read_sets(args.data)}
     variants = {
         "sentence": Edu(tokenizer=args.tokenizer, unit="sentence"),
         "sentence, no needs": Lone(tokenizer=args.tokenizer, unit="sentence"),
@@ -67,11 +67,6 @@ def main() -> None:
             print(f"keep {keep}, {name}: mean over {len(values)} sets {np.mean(values):.3f}", flush=True)
     if args.json:
         write_report(args.json, "squeeze.bench.units", table, tokenizer=args.tokenizer, rows=args.n)
-
-
-def _fair(path: str, most: int) -> list[dict[str, Any]]:
-    found = [row for row in read_rows(path) if answers(row)]
-    return found[:most] if most else found
 
 
 if __name__ == "__main__":
