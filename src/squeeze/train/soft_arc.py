@@ -57,7 +57,7 @@ class Arc:
         ask = chance.random() < self.options.qa_share and step >= self.options.qa_from
         if self.source.questions and (ask or not self.source.texts):
             asked = self.source.asked(self.options.batch, chance)
-            context = sum(len(ids) for own in asked for ids in own.passages)
+            context = sum(len(ids) for own in asked for ids in own.every)
             return Batch("question", factor, asked, context, sum(len(own.answer) for own in asked))
         pairs = self.source.pairs(self.options.batch, chance)
         context = sum(len(passage) for passage, _ in pairs)
@@ -92,14 +92,23 @@ class Arc:
     def _question(self, step: Step, asked: Sequence[Asked]) -> torch.Tensor:
         if not self.options.distil:
             return interleaved(step, [self._shot(own) for own in asked])  # type: ignore[no-any-return]
-        vectors = iter(self._encode([ids for own in asked for ids in own.passages], step.factor))
-        contexts = [self.prompts.question(own, [next(vectors) for _ in own.passages]) for own in asked]
-        full = [self.prompts.full(own) for own in asked]
-        return divergence(self.model, full, contexts, [own.answer for own in asked], self.options.distil)
+        vectors = iter(self._encode([ids for own in asked for ids in own.every], step.factor))
+        contexts = [self.prompts.question(own, [next(vectors) for _ in own.every]) for own in asked]
+        full, answers = [self.prompts.full(own) for own in asked], [own.answer for own in asked]
+        if self.options.distil_question:  # what the decoder expects while it reads the question tells of the context
+            sizes = [len(own.question) for own in asked]
+            full, contexts = (_without(rows, sizes) for rows in (full, contexts))
+            answers = [[*own.question, *own.answer] for own in asked]
+        return divergence(self.model, full, contexts, answers, self.options.distil)
 
     def _shot(self, asked: Asked) -> list[tuple[Literal["text", "passage"], Ids]]:
-        passages: list[tuple[Literal["text", "passage"], Ids]] = [("passage", ids) for ids in asked.passages]
-        return [("text", self.prompts.spelling.before), *passages, ("text", asked.question), ("text", asked.answer)]
+        spelling = self.prompts.spelling
+        pieces: list[tuple[Literal["text", "passage"], Ids]] = [("text", spelling.before)]
+        for turn in (*asked.shots, asked):
+            pieces += [("passage", ids) for ids in turn.passages]
+            rest = [*turn.answer, *spelling.between] if turn is not asked else []
+            pieces.append(("text", [*turn.question, *rest]))
+        return [*pieces, ("text", asked.answer)]
 
     def _encode(self, passages: Sequence[Ids], factor: int) -> list[torch.Tensor]:
         return self.encoder.encode_batch(passages, factor, task="cont", decoder=self.name)
@@ -118,3 +127,8 @@ class Arc:
         if known not in ("", own):
             raise ConfigError(f"{options.start} was made for the model {known}; this is {own}: give that model")
         return encoder
+
+
+def _without(rows: Sequence[torch.Tensor], sizes: Sequence[int]) -> list[torch.Tensor]:
+    """Rows without so many of their last positions."""
+    return [row[:-size] for row, size in zip(rows, sizes, strict=True)]

@@ -6,6 +6,7 @@ import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from squeeze.bench.rows import read_rows
 from squeeze.bench.soft_rows import choose, prompt_of, usable
 from squeeze.errors import ConfigError
 from squeeze.segment import split
-from squeeze.soft.prompt import JOINER, begin_ids, plain_ids, split_prompt
+from squeeze.soft.prompt import JOINER, SLOT, begin_ids, plain_ids, split_prompt
 from squeeze.train.soft_ids import Prepared, Ragged, Spelling
 
 LEAST = 16
@@ -52,7 +53,20 @@ def spelling_of(tokenizer: Any, vocabulary: int) -> Spelling:
         before=tuple(before),
         joiner=tuple(plain_ids(tokenizer, JOINER)),
         end=-1 if tokenizer.eos_token_id is None else int(tokenizer.eos_token_id),
+        between=tuple(_between(tokenizer)),
     )
+
+
+def _between(tokenizer: Any) -> list[int]:
+    """The ids between an answer and the next context: what the openings after two unlike answers end with alike."""
+    if not getattr(tokenizer, "chat_template", None):
+        return plain_ids(tokenizer, JOINER)
+    sides = []
+    for word in ("Oak", "seven"):
+        turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": word}]
+        sides.append(split_prompt(tokenizer, [*turns, {"role": "user", "content": [SLOT, "?"]}], context=True)[0])
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(sides[0]), reversed(sides[1]), strict=False))
+    return [one for one, _ in alike][::-1]
 
 
 def prepare(
@@ -180,11 +194,18 @@ class Asked:
         passages: of the context, in order.
         question: what follows them.
         answer: the answer.
+        shots: questions with contexts and answers that stand before it.
     """
 
     passages: tuple[list[int], ...]
     question: list[int]
     answer: list[int]
+    shots: tuple[Asked, ...] = ()
+
+    @property
+    def every(self) -> list[list[int]]:
+        """All passages in reading order, those of its shots first."""
+        return [ids for one in (*self.shots, self) for ids in one.passages]
 
 
 def questions_apart(prepared: Prepared, held: int, seed: int) -> tuple[list[int], list[int]]:

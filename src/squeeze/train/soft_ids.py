@@ -60,6 +60,7 @@ class Spelling:
         before: ids of a prompt before its context.
         joiner: ids between two passages.
         end: id that ends an answer; -1 for none.
+        between: ids between an answer and the next context.
     """
 
     vocabulary: int
@@ -68,6 +69,7 @@ class Spelling:
     before: tuple[int, ...]
     joiner: tuple[int, ...]
     end: int
+    between: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

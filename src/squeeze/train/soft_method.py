@@ -18,7 +18,7 @@ import importlib
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -147,9 +147,15 @@ class Source:
         ]
 
     def asked(self, count: int, chance: random.Random) -> list[Asked]:
-        """Questions with contexts, up to one length that is drawn for all of them."""
+        """Questions with contexts, up to one length that is drawn for all of them, after as many shots as wanted."""
         most = chance.randint(min(self.options.shortest, self.options.context), self.options.context)
-        return [draw_question(self.prepared, chance.choice(self.questions), most, chance) for _ in range(count)]
+
+        def one() -> Asked:
+            return draw_question(self.prepared, chance.choice(self.questions), most, chance)
+
+        end = [self.prepared.spelling.end] if self.options.end and self.prepared.spelling.end >= 0 else []
+        found = [(one(), tuple(one() for _ in range(self.options.shots))) for _ in range(count)]
+        return [replace(own, answer=[*own.answer, *end], shots=shots) for own, shots in found]
 
     def pairs(self, count: int, chance: random.Random) -> list[tuple[list[int], list[int]]]:
         """Passages of about one length, which is drawn, with what follows them."""
@@ -174,12 +180,18 @@ class Prompts:
             return text_embeds(self.model, torch.tensor([list(ids)], dtype=torch.long))[0]
 
     def question(self, asked: Asked, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """What stands before an answer, (positions, width): vectors of passages follow each other without a joiner."""
-        return self._around(asked, vectors)
+        """What stands before an answer, (positions, width): vectors of passages follow each other without a joiner.
+
+        Args:
+            asked: the question.
+            vectors: of each of its passages, those of its shots first; none at all for no context.
+        """
+        given = iter(vectors)
+        return self._around(asked, [[next(given) for _ in one.passages] if vectors else [] for one in _turns(asked)])
 
     def full(self, asked: Asked) -> torch.Tensor:
         """The same with the passages as text, which is joined."""
-        return self._around(asked, [self.text(self.joined(asked))])
+        return self._around(asked, [[self.text(self.joined(one))] for one in _turns(asked)])
 
     def joined(self, asked: Asked) -> list[int]:
         """The ids of a context as text."""
@@ -188,11 +200,18 @@ class Prompts:
             ids += [*(self.spelling.joiner if ids else ()), *own]
         return ids
 
-    def _around(self, asked: Asked, pieces: Sequence[torch.Tensor]) -> torch.Tensor:
-        after = asked.question if pieces else asked.question[len(self.spelling.joiner) :]
-        before, after_it = self.text(self.spelling.before), self.text(after)
-        kind = pieces[0].dtype if pieces else before.dtype
-        return torch.cat([piece.to(kind) for piece in (before, *pieces, after_it)])
+    def _around(self, asked: Asked, contexts: Sequence[Sequence[torch.Tensor]]) -> torch.Tensor:
+        pieces = [self.text(self.spelling.before)]
+        for turn, context in zip(_turns(asked), contexts, strict=True):
+            after = turn.question if context else turn.question[len(self.spelling.joiner) :]
+            rest = [*turn.answer, *self.spelling.between] if turn is not asked else []
+            pieces += [*context, self.text([*after, *rest])]
+        kind = next((context[0].dtype for context in contexts if context), pieces[0].dtype)
+        return torch.cat([piece.to(kind) for piece in pieces])
+
+
+def _turns(asked: Asked) -> list[Asked]:
+    return [*asked.shots, asked]
 
 
 Encode = Callable[[Sequence[Ids], int], list[torch.Tensor]]

@@ -51,6 +51,9 @@ def parse(arguments: Sequence[str] | None) -> Namespace:
     add("--qa-share", type=float, default=0.3, help="share of steps that answer questions, where there are any")
     add("--qa-from", type=int, default=0, help="step from which questions are asked")
     add("--distil", type=float, default=0.0, help="share of the loss that is divergence from the full text")
+    add("--distil-question", action="store_true", help="take the divergence at the question's tokens, too")
+    add("--shots", type=int, default=0, help="questions with contexts and answers before each one (arc)")
+    add("--end", action="store_true", help="train the mark that ends an answer, too (arc)")
     add("--context", type=int, default=600, help="most tokens of a question's context")
     add("--passage", type=int, default=256, help="most tokens of a text that are compressed")
     add("--following", type=int, default=256, help="most tokens predicted after them")
@@ -88,7 +91,8 @@ def parse(arguments: Sequence[str] | None) -> Namespace:
 
 def remembered(options: Namespace) -> dict[str, Any]:
     """The options that a resumed run finds again."""
-    return {**shaping(options), **{name: getattr(options, name) for name in ("method", "start", "steps")}}
+    ids = None if options.ids is None else str(options.ids)
+    return {**shaping(options), **{name: getattr(options, name) for name in ("method", "start", "steps")}, "ids": ids}
 
 
 def shaping(options: Namespace) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _checked(options: Namespace) -> Namespace:
         "shortest": 16,
         "context": 16,
     }
-    for name, low in {**least, "passage": 16, "following": 1, "answer": 1, "rows": 0}.items():
+    for name, low in {**least, "passage": 16, "following": 1, "answer": 1, "rows": 0, "shots": 0}.items():
         if getattr(options, name) < low:
             raise ConfigError(f"{name} is {getattr(options, name)}; allowed: {low} and more")
     for name in ("rate_layers", "rate_heads", "rate_other", "decay", "clip", "minutes"):
