@@ -47,7 +47,7 @@ def test_baselines_keep_slices_within_the_limit(name: str) -> None:
 
 def test_the_program_measures_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, report = tmp_path / "mine.jsonl", tmp_path / "out.json"
-    data.write_text("\n".join(json.dumps(row()) for _ in range(3)) + "\n")
+    data.write_text("\n".join(json.dumps(row(answer_in_gold=True, non_gold_with_answer=0)) for _ in range(3)) + "\n")
     main([str(data), "--methods", "edu,bm25_title,truncate", "--keep", "0.4", "--json", str(report)])
     lines = json.loads(report.read_text())["results"]
     assert [(line["method"], line["rows"], line["over"]) for line in lines] == [

@@ -63,7 +63,7 @@ def read_passages(names: Sequence[str], stdin: BinaryIO, *, lines: bool = False)
         if name == STDIN:
             passages += _parse("standard input", read_text(name, stdin), lines)
             continue
-        for path in _files(Path(name)):
+        for path in text_files(Path(name)):
             data = read_text(str(path), stdin)
             passages += _parse(str(path), data, lines or path.suffix.lower() in LINES_SUFFIXES)
     return passages
@@ -141,7 +141,7 @@ def _read(name: str, file: BinaryIO) -> str:
         raise CorruptError(f"{name}: {place} is not UTF-8; {wide}convert the text to UTF-8 first") from None
 
 
-def _files(path: Path) -> Iterator[Path]:
+def text_files(path: Path) -> Iterator[Path]:
     """The file itself, or the text files under a folder, hidden ones left out."""
     if not path.is_dir():
         yield path

@@ -45,11 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     specs = (first, *(spec for spec in specs if spec is not first))
     plan = Plan(Making(args.tokenizer, 0, specs), tuple(map(float, args.keep.split(","))))
     table: list[dict[str, Any]] = []
-    means: list[str] = []
     sets = [judged(one, args.n) for one in read_sets(args.data)]
     for row in summaries(sets, run(sets, plan, workers=args.workers).lines, first.label):
         if row["data"] == MEAN:
-            means.append(f"keep {row['keep']}, {row['method']}: mean over {len(sets)} sets {row['value']:.3f}")
             continue
         line = {"data": row["data"], "method": row["method"], "keep": row["keep"], "measure": NAMES[row["measure"]]}
         line |= {"rows": row["rows"], "kept": row["value"], "over": row["over"]}
@@ -57,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         line |= {"low": row["difference_low"] or 0.0, "high": row["difference_high"] or 0.0}
         table.append(line)
         print("  ".join(f"{v:.3f}" if isinstance(v, float) else str(v) for v in line.values()), flush=True)
-    print("\n".join(means))
+    for name, keep in dict.fromkeys((line["method"], line["keep"]) for line in table):
+        values = [line["kept"] for line in table if (line["method"], line["keep"]) == (name, keep)]
+        print(f"keep {keep}, {name}: mean over {len(values)} sets {sum(values) / len(values):.3f}")
     if args.json:
         write_report(args.json, "squeeze.bench.questions", table, tokenizer=args.tokenizer, rows=args.n)
 

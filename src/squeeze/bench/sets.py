@@ -19,7 +19,8 @@ from typing import Any
 from squeeze.bench.baselines import bm25_order
 from squeeze.bench.survival import Row, answers, fold
 from squeeze.errors import ConfigError, CorruptError
-from squeeze.files import read_passages
+from squeeze.files import read_passages, text_files
+from squeeze.types import Passage
 
 EXPECTED = frozenset({"answer_in_several_documents"})
 """Reasons to leave a row out that are no fault of the data."""
@@ -148,9 +149,14 @@ def _lines(path: pathlib.Path) -> Iterator[tuple[Any, str]]:
 
 def _asked(folder: pathlib.Path, questions: pathlib.Path, top: int) -> Iterator[tuple[Any, str]]:
     """A row for each question: the best documents of the folder by BM25, in the order of their paths."""
-    passages = read_passages([str(folder)], io.BytesIO())
-    own = str(questions.resolve())
-    passages = [p for p in passages if str(pathlib.Path(p.id.partition(", line ")[0]).resolve()) != own]
+    passages: list[Passage] = []
+    for file in text_files(folder):
+        if file.resolve() == questions.resolve():
+            continue
+        try:
+            passages += read_passages([str(file)], io.BytesIO())
+        except CorruptError:
+            yield None, "unreadable_document"
     order = bm25_order(passages)
     for given, trouble in _lines(questions):
         if trouble or not isinstance(given, dict) or not isinstance(given.get("question"), str):

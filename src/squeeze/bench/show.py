@@ -30,6 +30,7 @@ _EXPLAINED = {
     "no_question": "no question",
     "no_documents": "no list of documents with texts",
     "not_json": "a line that is no JSON",
+    "unreadable_document": "a file of the folder is not UTF-8, or has lines that are no passages",
     "not_an_object": "a line that is no object",
 }
 
@@ -122,7 +123,7 @@ def left_out(counts: dict[str, Any], to: Console) -> None:
     for reason, numbers in where.items():
         said = ", ".join(f"{data} {number}" for data, number in numbers.items())
         why = f"; {_EXPLAINED[reason]}" if reason in _EXPLAINED else ""
-        to.print(Text(one_line(f"rows left out, {reason}: {said}{why}")), soft_wrap=True)
+        to.print(Text(one_line(f"left out, {reason}: {said}{why}")), soft_wrap=True)
     for method, reasons in counts["failed"].items():
         said = ", ".join(f"{number} × {reason}" for reason, number in reasons.items())
         to.print(Text(one_line(f"{method}: no result: {said}")), soft_wrap=True)
