@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from squeeze.allocate import Allocator
 from squeeze.render import JOINER, Style, trim
+from squeeze.score.base import Corpus, Scores
 from squeeze.segment.chunks import parts as chunks
 from squeeze.segment.layout import Layout
 from squeeze.tokens import Tokenizer
@@ -104,6 +105,20 @@ def titled_ids(
     return out
 
 
+def best_units(found: Stretched, corpus: Corpus, scores: Scores) -> Scores:
+    """For each segment the best score of the units that it has something of, (segments,)."""
+    pieces = [piece for layout in corpus.layouts for piece in layout.pieces]
+    best, at = np.zeros(len(found.segments)), 0
+    for index, (passage, start, end) in enumerate(found.segments):
+        while at < len(pieces) and (corpus.passage[at] < passage or pieces[at].end <= start):
+            at += 1
+        own = at
+        while own < len(pieces) and corpus.passage[own] == passage and pieces[own].start < end:
+            best[index] = max(best[index], scores[own])
+            own += 1
+    return best
+
+
 @dataclass(frozen=True)
 class Mix:
     """One choice between text and vectors.
@@ -120,7 +135,7 @@ class Mix:
     passages: tuple[Passage, ...]
     layouts: tuple[Layout, ...]
     found: Stretched
-    scores: NDArray[np.float64]
+    scores: Scores
     style: Style
     measure: Callable[[Sequence[TextPart | SoftPart]], int]
 

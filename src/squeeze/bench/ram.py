@@ -9,6 +9,7 @@ log-probability of the answer's tokens after the full text, no context, and what
 `--arc` names a checkpoint) and `ram` keep of it, with bootstrap intervals; a context is the gold passages among others.
 `--recall`: the share of segments holding the answer that are among the best segments of a quarter of the tokens, by
 the untrained encoder, by the checkpoint, and by the scorer `ranker` (a segment counts what its best sentence does).
+`ram, ranker` is `ram` with that scorer in place of its own ranking.
 `--speed`: from the passages to the end of an answer of 32 tokens, in processor time, encoding included.
 """
 
@@ -32,6 +33,7 @@ from squeeze.bench.soft import fastest, timed
 from squeeze.bench.soft_rows import choose, prompt_of, usable
 from squeeze.bench.survival import difference
 from squeeze.errors import need
+from squeeze.mixing import best_units
 from squeeze.render import JOINER
 from squeeze.score.base import Corpus, load_scorer
 from squeeze.types import SoftPart
@@ -81,7 +83,9 @@ def conditions(model: Any, tokenizer: Any, given: argparse.Namespace) -> dict[st
     }
     if given.arc:
         found["arc"] = partial(made, load("arc", checkpoint=given.arc, **own))
-    found["ram"] = partial(made, load("ram", checkpoint=given.checkpoint, allocation=given.allocation, **own))
+    own |= {"checkpoint": given.checkpoint, "allocation": given.allocation}
+    found["ram"] = partial(made, load("ram", **own))
+    found["ram, ranker"] = partial(made, load("ram", scorer="ranker", **own))
     return found
 
 
@@ -130,16 +134,7 @@ def ranked(own: Any, question: str) -> Any:
     """Scores of segments by the scorer `ranker`: that of their best sentence."""
     corpus = Corpus.of(own.passages, own.layouts)
     scores = load_scorer("ranker").score(corpus, question)
-    pieces = [piece for layout in own.layouts for piece in layout.pieces]
-    best = []
-    for passage, start, end in own.found.segments:
-        inside = [
-            scores[at]
-            for at, piece in enumerate(pieces)
-            if corpus.passage[at] == passage and piece.start < end and start < piece.end
-        ]
-        best.append(max(inside, default=0.0))
-    return np.array(best)
+    return best_units(own.found, corpus, scores)
 
 
 def recall(reader: Any, given: argparse.Namespace) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -13,9 +14,11 @@ from squeeze.allocate import Allocator, Dast, Expand, TopK
 from squeeze.base import Compressor, Draft, Job
 from squeeze.base.compressor import whole
 from squeeze.errors import ConfigError, nearest, need
-from squeeze.mixing import TEXT, VECTOR, Mix, States, Stretched, stretched, titled_ids
+from squeeze.mixing import TEXT, VECTOR, Mix, States, Stretched, best_units, stretched, titled_ids
 from squeeze.registry import register
-from squeeze.render import GAP, Style
+from squeeze.render import Style
+from squeeze.score.base import Corpus, Scorer, Scores, load_scorer
+from squeeze.segment.layout import Layout
 from squeeze.tokens import Tokenizer, count_many
 from squeeze.types import Notice, SoftPart, TextPart, Unit
 
@@ -46,6 +49,7 @@ class RAM(Compressor):
     family: ClassVar[str] = "hybrid"
     output: ClassVar[str] = "both"
     needs: ClassVar[str] = "soft"
+    shared_options: ClassVar[tuple[str, ...]] = ("scorer", "segment_tokens", "vectors", "gap", "titles")
 
     def __init__(
         self,
@@ -66,8 +70,9 @@ class RAM(Compressor):
             checkpoint: the encoder: a folder, a hub name, the name of one that ships, or a `RamEncoder`.
             device: where to encode, `"cuda"` say; where the model is if left out.
             allocation: what stays text: `"top_k"`, `"dast"`, `"expand"`, or an allocator of `squeeze.allocate`.
-            options: `segment_tokens`, the width of a segment (48); `vectors`, the most of the budget that vectors take
-                while there is text to show, 0 to 1 (0.5); `gap` and `titles` as in `edu`.
+            options: `scorer`, a scorer that ranks in place of the encoder (then a segment counts what its best sentence
+                does); `segment_tokens`, the width of a segment (48); `vectors`, the most of the budget that vectors
+                take while there is text to show, 0 to 1 (0.5); `gap` and `titles` as in `edu`.
 
         Raises:
             ConfigError: something is missing or not allowed, or the model is not the one that the checkpoint was made
@@ -76,7 +81,7 @@ class RAM(Compressor):
         """
         if checkpoint is None or model is None:
             raise ConfigError(f"ram has no default model: {_USAGE}")
-        self.width, self.vectors, self.style = _options(options)
+        self.options = _Options.of(options)
         self.allocator = _allocator(allocation)
         opened = need("squeeze.soft.ram_files", extra="soft").open_ram(checkpoint, model, tokenizer)
         super().__init__(tokenizer=opened.counts)
@@ -84,8 +89,6 @@ class RAM(Compressor):
         self._spells: Tokenizer = opened.spells
         prints = need("squeeze.soft.fingerprint", extra="soft")
         self.fingerprint: str = prints.joined(self.encoder.base, self.encoder.fingerprint())
-
-    shared_options: ClassVar[tuple[str, ...]] = ("segment_tokens", "vectors", "gap", "titles")
 
     @classmethod
     def example(cls) -> Self:
@@ -100,7 +103,7 @@ class RAM(Compressor):
             segment.parse(passage.text, format=segment.check_format(passage.metadata.get("format", "auto")))
             for passage in job.passages
         )
-        found = stretched(job.passages, layouts, partial(count_many, self.tokenizer), self.width)
+        found = stretched(job.passages, layouts, partial(count_many, self.tokenizer), self.options.segment_tokens)
         if job.fits or not found.segments:
             scores = np.ones(len(found.segments))
             everything = np.full(len(scores), TEXT, dtype=np.int8)
@@ -108,13 +111,23 @@ class RAM(Compressor):
         read = self.encoder.read(self._question(job.query), self.rows(job, found))
         if job.progress is not None:
             job.progress(1, 1)
-        cosines = np.round(read.scores.numpy().astype(np.float64), 6)  # the last bits decide no tie
-        mix = Mix(job.passages, layouts, found, cosines, self.style, partial(self._reached, job))
+        scores = self._scores(job, layouts, found, read)
+        mix = Mix(job.passages, layouts, found, scores, self.options.style, partial(self._reached, job))
         limit = job.limit or 0
-        states = mix.states(self.allocator, limit, int(self.vectors * limit))
+        states = mix.states(self.allocator, limit, int(self.options.vectors * limit))
         parts = mix.parts(states, read.vectors, self.fingerprint)
-        units = _units(found, np.clip((1 + cosines) / 2, 0, 1), states)
-        return Draft(tuple(parts), units, _notices(limit, states))
+        return Draft(tuple(parts), _units(found, np.clip(scores, 0, 1), states), _notices(limit, states))
+
+    def _scores(self, job: Job, layouts: tuple[Layout, ...], found: Stretched, read: Any) -> Scores:
+        """Scores of segments from 0 to 1, rounded: the last bits decide no tie. A cosine of -1 is 0, one of 1 is 1."""
+        if self.options.scorer is None:
+            cosines = np.asarray(read.scores, dtype=np.float64)
+            return np.round((1 + cosines) / 2, 6)
+        corpus = Corpus.of(job.passages, layouts)
+        scores = np.asarray(self.options.scorer.score(corpus, job.query), dtype=np.float64)
+        if scores.shape != (len(corpus),) or not np.isfinite(scores).all():
+            raise ConfigError(f"ram: the scorer gave {len(corpus)} units other than as many finite numbers")
+        return np.round(best_units(found, corpus, scores), 6)
 
     def rows(self, job: Job, found: Stretched) -> list[Any]:
         """The segments as the encoder reads them, the beginning of the title of their passage before them."""
@@ -128,18 +141,32 @@ class RAM(Compressor):
         return self._measure(job.passages, Draft(tuple(parts)))
 
 
-def _options(given: dict[str, Any]) -> tuple[int, float, Style]:
-    known = {"segment_tokens": 48, "vectors": 0.5, "gap": GAP, "titles": False}
-    for name in given:
-        if name not in known:
-            raise ConfigError(f"ram has no option {name!r}; {nearest(name, known)}")
-    chosen: dict[str, Any] = known | given
-    width, share = chosen["segment_tokens"], chosen["vectors"]
-    if type(width) is not int or width < 1:
-        raise ConfigError(f"segment_tokens is {width!r}; allowed: a whole number from 1 up")
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise ConfigError(f"vectors is {share!r}; allowed: a number from 0 to 1")
-    return width, float(share), Style(chosen["gap"], chosen["titles"])
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The options of `ram` that have nothing to do with the model; `style` holds `gap` and `titles`."""
+
+    scorer: Scorer | None = None
+    segment_tokens: int = 48
+    vectors: float = 0.5
+    style: Style = field(default_factory=Style)
+
+    def __post_init__(self) -> None:
+        width, share = self.segment_tokens, self.vectors
+        if type(width) is not int or width < 1:
+            raise ConfigError(f"segment_tokens is {width!r}; allowed: a whole number from 1 up")
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise ConfigError(f"vectors is {share!r}; allowed: a number from 0 to 1")
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> _Options:
+        """The options by the names that a caller gives."""
+        for name in given:
+            if name not in RAM.shared_options:
+                raise ConfigError(f"ram has no option {name!r}; {nearest(name, RAM.shared_options)}")
+        own: dict[str, Any] = {name: given[name] for name in ("segment_tokens", "vectors") if name in given}
+        style = Style(**{name: given[name] for name in ("gap", "titles") if name in given})
+        scorer = given.get("scorer")
+        return cls(scorer=None if scorer is None else load_scorer(scorer), style=style, **own)
 
 
 def _allocator(given: Any) -> Allocator:
