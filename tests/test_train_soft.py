@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import random
@@ -18,59 +17,21 @@ pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
 import squeeze
+from soft_training import SHORT, command, make_files, rows_of, run_of, sentence
 from squeeze.bench.rows import read_rows
 from squeeze.bench.soft_rows import prompt_of
 from squeeze.errors import ConfigError, CorruptError
-from squeeze.soft import Reader
-from squeeze.soft.models import load_hf_tokenizer, load_model
-from squeeze.soft.tiny import byte_tokenizer, tiny_model
-from squeeze.train import soft, soft_arc, soft_run, soft_state
-from squeeze.train.soft_method import Batch, Setting
+from squeeze.soft import Reader, text_embeds
+from squeeze.soft.models import load_hf_tokenizer
+from squeeze.train import soft, soft_run, soft_state
+from squeeze.train.losses import read_loss
+from squeeze.train.soft_method import Batch
 from squeeze.train.soft_options import parse
-
-WORDS = "oak elm ash fir yew lime pear plum fig date red blue grey gold old new tall small dry wet".split()  # noqa: SIM905
-SHORT = ["--context", "120", "--passage", "48", "--following", "24", "--shortest", "16", "--held", "3", "--batch", "2"]
-
-
-def sentence(chance: random.Random) -> str:
-    return f"The {chance.choice(WORDS)} {chance.choice(WORDS)} is {chance.choice(WORDS)}."
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    place, chance = tmp_path_factory.mktemp("files"), random.Random(0)
-    tiny_model().save_pretrained(str(place / "model"))
-    byte_tokenizer().save_pretrained(str(place / "model"))
-    tiny_model(seed=1).save_pretrained(str(place / "other"))
-    byte_tokenizer().save_pretrained(str(place / "other"))
-    texts = [{"title": "t", "text": " ".join(sentence(chance) for _ in range(5))} for _ in range(12)]
-    rows = []
-    for number in range(12):
-        gold, answer = sentence(chance), WORDS[number]
-        documents = [{"title": "", "text": f"{gold[:-1]} {answer}.", "is_gold": True}]
-        documents += [{"title": "", "text": sentence(chance), "is_gold": False} for _ in range(3)]
-        rows.append({"question": f"Which {number}?", "answers": [answer], "documents": documents})
-    return {
-        "model": str(place / "model"),
-        "other": str(place / "other"),
-        "text": write(place / "some.text.jsonl", texts),
-        "data": write(place / "some.train.jsonl", rows),
-    }
-
-
-def command(files: dict[str, str], out: Path, *more: str) -> list[str]:
-    given = ["--model", files["model"], "--text", files["text"], "--data", files["data"], "--out", str(out)]
-    return [*given, *SHORT, "--layers", "1", "--lora", "2", "--steps", "6", "--every", "3", "--warm-up", "1", *more]
-
-
-def rows_of(out: Path, key: str = "loss") -> list[Any]:
-    lines = (out / soft_state.LOG).read_text().splitlines()
-    return [row[key] for row in map(json.loads, lines) if key in row]
+    return make_files(tmp_path_factory.mktemp("files"))
 
 
 def test_a_run_leaves_a_checkpoint_that_loads_a_log_a_curve_and_what_it_took(
@@ -198,6 +159,42 @@ def test_questions_are_trained_as_the_reader_reads_them(files: dict[str, str], t
     assert -float(loss.detach()) == pytest.approx(np.mean(reader.answer_logprobs(result, prompt, answer)), abs=1e-4)
 
 
+@pytest.mark.parametrize("distil", ["0", "1"])
+def test_shots_stand_before_a_question_as_a_chat_prints_them(
+    files: dict[str, str], tmp_path: Path, distil: str
+) -> None:
+    run = run_of(files, tmp_path / "out", "--shots", "2", "--end", "--distil", distil, "--distil-question")
+    arc, tokenizer = run.method, load_hf_tokenizer(files["model"])
+    asked = arc.source.asked(1, random.Random(0))[0]
+    assert asked.answer[-1] == tokenizer.eos_token_id and len(asked.shots) == 2
+    turns = []
+    for one in (*asked.shots, asked):
+        question = tokenizer.decode(one.question).split("<|assistant|>")[0].strip()
+        context = "\n\n".join(tokenizer.decode(ids) for ids in one.passages)
+        turns.append({"role": "user", "content": f"{context}\n\n{question}"})
+        turns.append({"role": "assistant", "content": tokenizer.decode(one.answer)})
+    chat = tokenizer.apply_chat_template(turns[:-1], tokenize=False, add_generation_prompt=True)
+    ids = torch.tensor([tokenizer.encode(chat, add_special_tokens=False)])
+    assert torch.equal(text_embeds(run.model, ids)[0], arc.prompts.full(asked))
+    loss = arc.loss(Batch("question", 2, [asked, arc.source.asked(1, random.Random(1))[0]], 0, 0))
+    loss.backward()
+    assert float(loss.detach()) > 0
+    if distil == "0":  # the two ways to put a prompt together agree
+        alone = arc.loss(Batch("question", 2, [asked], 0, 0)).detach()
+        with torch.no_grad():
+            context = arc.prompts.question(asked, arc._encode(asked.every, 2))
+            assert float(read_loss(run.model, [context], [asked.answer])) == pytest.approx(float(alone), abs=1e-4)
+
+
+def test_mixed_precision_trains_weights_that_stay_whole(files: dict[str, str], tmp_path: Path) -> None:
+    for number, more in enumerate((["--distil", "0.5"], ["--lora", "0"])):
+        out = tmp_path / str(number)
+        soft.main(command(files, out, "--no-curve", "--dtype", "bf16", "--set", "residual=true", *more))
+        assert all(np.isfinite(rows_of(out)))
+        encoder = squeeze.load("arc", model=files["model"], checkpoint=str(out)).encoder
+        assert {value.dtype for value in encoder.parameters()} == {torch.float32}
+
+
 def test_held_out_rows_are_not_trained_on(files: dict[str, str], tmp_path: Path) -> None:
     source = run_of(files, tmp_path / "out").method.source
     assert len(source.held_questions) == 3 == len(source.held_texts)
@@ -207,122 +204,11 @@ def test_held_out_rows_are_not_trained_on(files: dict[str, str], tmp_path: Path)
     assert not trained & {ids for asked in source.held_questions for ids in map(tuple, asked.passages)}
 
 
-def test_bad_data_is_named(files: dict[str, str], tmp_path: Path) -> None:
-    rows = [{"question": "Who?", "answers": [], "documents": [{"text": "Ann.", "is_gold": True}]}]
-    empty = write(tmp_path / "empty.jsonl", rows)
-    for more, message in (
-        (["--data", empty], r"empty\.jsonl has no question with an answer"),
-        (["--text", write(tmp_path / "short.jsonl", [{"text": "Hm."}])], r"short\.jsonl has no text"),
-        (["--data", str(tmp_path / "gone.jsonl")], "no data file"),
-        (["--data", "--text"], "nothing to train on"),
-        (["--method", "arcs"], "Did you mean 'arc'"),
-        (["--set", "colour=red"], "fields of ArcSettings"),
-        (["--set", "residual"], "name=value"),
-        (["--qa-share", "2"], "0 to 1"),
-        (["--batch", "0"], "1 and more"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            soft.main(command(files, tmp_path / "out", "--no-curve", *more))
-    with pytest.raises(ConfigError, match="no run to go on with"):
-        soft.main(["--model", files["model"], "--out", str(tmp_path / "nowhere"), "--resume"])
-
-
-def test_another_model_and_other_options_are_refused(files: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    soft.main(command(files, out, "--no-curve", "--steps", "1"))
-    with pytest.raises(ConfigError, match="has model"):
-        soft.main(["--model", files["other"], "--out", str(out), "--resume"])
-    with pytest.raises(ConfigError, match="seed 0, not 5"):
-        soft.main(["--model", files["model"], "--out", str(out), "--resume", "--seed", "5"])
-    with pytest.raises(ConfigError, match="holds a run already"):
-        soft.main(command(files, out))
-    more = ["--no-curve", "--start", str(out), "--steps", "1"]
-    with pytest.raises(ConfigError, match="was made for the model"):
-        soft.main([*command(files, tmp_path / "next", *more), "--model", files["other"]])
-    soft.main(command(files, tmp_path / "next", *more))
-    assert rows_of(tmp_path / "next") != rows_of(out)
-
-
-@pytest.mark.parametrize("broken", ["loss", "gradient"])
-def test_a_loss_that_is_no_number_stops_the_run_and_keeps_what_was(
-    files: dict[str, str], tmp_path: Path, monkeypatch: Any, broken: str
-) -> None:
-    out, kept = tmp_path / "out", {}
-    real = soft_arc.Arc.loss
-
-    def loss(arc: Any, batch: Any) -> Any:
-        found = real(arc, batch)
-        if len(rows_of(out)) < 4:
-            return found
-        kept.update({path.name: path.read_bytes() for path in out.glob("*.safetensors")})
-        return found * float("nan") if broken == "loss" else Endless.apply(found)
-
-    monkeypatch.setattr(soft_arc.Arc, "loss", loss)
-    with pytest.raises(ConfigError, match="step 5: the loss is"):
-        soft.main(command(files, out, "--no-curve"))
-    assert kept and kept == {path.name: path.read_bytes() for path in out.glob("*.safetensors")}
-    monkeypatch.setattr(soft_arc.Arc, "loss", real)
-    soft.main(["--model", files["model"], "--out", str(out), "--resume"])
-    assert len(rows_of(out)) == 6
-
-
-def test_a_full_disk_and_a_kill_while_saving_leave_the_state_of_before(
-    files: dict[str, str], tmp_path: Path, monkeypatch: Any
-) -> None:
-    out = tmp_path / "out"
-    soft.main(command(files, out, "--no-curve", "--steps", "1"))
-    state, replace = out / soft_state.STATE, os.replace
-    before = state.read_bytes()
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    def killed(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ConfigError, match=r"No space left.*the one of before is kept"):
-        soft.main(["--model", files["model"], "--out", str(out), "--resume", "--steps", "2"])
-    assert state.read_bytes() == before and not list(out.glob(".*.part"))
-    monkeypatch.undo()
-    monkeypatch.setattr(os, "replace", lambda one, other: killed() if other == state else replace(one, other))
-    with pytest.raises(KeyboardInterrupt):
-        soft.main(["--model", files["model"], "--out", str(out), "--resume", "--steps", "2"])
-    assert state.read_bytes() == before
-    monkeypatch.undo()
-    soft.main(["--model", files["model"], "--out", str(out), "--resume", "--steps", "2"])
-    assert len(rows_of(out)) == 2 and state.read_bytes() != before
-    squeeze.load("arc", model=files["model"], checkpoint=str(out))
-    state.write_bytes(before[:-100])
-    with pytest.raises(CorruptError, match="state"):
-        soft.main(["--model", files["model"], "--out", str(out), "--resume"])
-
-
 def test_rates_rise_then_fall_to_their_floor() -> None:
     options = parse(["--model", "m", "--out", "o", "--steps", "110", "--warm-up", "10", "--floor", "0.2"])
     shares = [soft_run.rate_at(step, options) for step in range(120)]
     assert shares[0] == 0.1 and shares[9] == shares[10] == 1.0 and shares[60] == pytest.approx(0.6)
     assert shares[110:] == [pytest.approx(0.2)] * 10
-
-
-class Endless(torch.autograd.Function):
-    """Passes a value on, and an infinite gradient back."""
-
-    @staticmethod
-    def forward(_: Any, value: Any) -> Any:
-        return value.clone()
-
-    @staticmethod
-    def backward(_: Any, gradient: Any) -> Any:
-        return gradient * float("inf")
-
-
-def run_of(files: dict[str, str], out: Path, *more: str) -> soft_run.Run:
-    options = parse(command(files, out, *more))
-    out.mkdir()
-    model = load_model(files["model"]).requires_grad_(False)
-    prepared = soft.ids_of(options, load_hf_tokenizer(files["model"]), 261)
-    return soft_run.Run(options, Setting(options, model, prepared, out))
 
 
 def span(prepared: Any, number: int) -> range:
