@@ -134,7 +134,9 @@ class Run:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.dtype == "bf16")
 
     def measure(self) -> None:
-        """Held-out figures into the log."""
+        """Held-out figures into the log, once for a step."""
+        if any("measured" in row and row["step"] == self.step for row in self.log.rows):
+            return
         self.method.trainee.eval()
         with self.mixed(), torch.no_grad():
             found = {name: round(value, 4) for name, value in self.method.measure().items()}
