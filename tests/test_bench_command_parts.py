@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from squeeze import bench_cli
 from squeeze.bench import runners
+from squeeze.bench.command import Options
 from squeeze.bench.sets import checked, read_sets
 from squeeze.bench.summary import counts, summaries
 from squeeze.bench.survival import interval
@@ -104,6 +106,17 @@ class TestRunners:
         assert specs[-2].options == {"unit": "sentence", "scorer": "bm25"}
         paths = runners.specs_of(["beaver:table=/x/a", "beaver:table=/y/a"], always=())
         assert [spec.label for spec in paths] == ["beaver:table=a", "beaver:table=/y/a"]
+
+    def test_labels_have_no_folders(self) -> None:
+        assert [runners.short(value) for value in ("hf:/a/b/", "org/name", "cl100k_base")] == [
+            "hf:b",
+            "name",
+            "cl100k_base",
+        ]
+
+    def test_the_command_names_the_default_methods(self) -> None:
+        assert tuple(bench_cli.NAMES.split(",")) == runners.METHODS == Options(()).methods
+        assert tuple(map(float, bench_cli.KEEPS.split(","))) == Options(()).keep
 
     def test_unknown_names_and_options(self) -> None:
         with pytest.raises(UnknownMethodError, match="Did you mean 'edu'"):

@@ -79,6 +79,18 @@ class Handler(BaseHTTPRequestHandler):
     def broken(self) -> None:
         self.reply(b"out of order", status=500)
 
+    def busy(self) -> None:
+        if len(self.server.seen) < 3:
+            self.reply(status=429, **{"Retry-After": "0"})
+        else:
+            self.whole()
+
+    def too_much(self) -> None:
+        self.reply(status=400)
+
+    def always_busy(self) -> None:
+        self.reply(status=503, **{"Retry-After": "0"})
+
     def elsewhere(self) -> None:
         self.reply(status=307, Location=f"{self.server.url}/other")
 
@@ -143,6 +155,21 @@ class TestEndpoint:
             Endpoint(server.url, "small", timeout=0.5).answer("text", "When?", "")
         assert error.value.kind == kind and len(server.seen) == 1, "nothing is sent to where a redirect points"
         assert pickle.loads(pickle.dumps(error.value)).kind == kind
+
+    def test_a_busy_server_is_asked_again(self, server: Server) -> None:
+        server.mode = "busy"
+        assert Endpoint(server.url, "small").answer("text", "When?", "").text == "In 1874" and len(server.seen) == 3
+        server.mode = "always_busy"
+        with pytest.raises(EndpointError) as error:
+            Endpoint(server.url, "small").answer("text", "When?", "")
+        assert error.value.kind == "http_503" and len(server.seen) == 6
+        assert [endpoint._seconds(given) for given in (None, "7", "900", "Mon, 30 Nov")] == [2.0, 7.0, 30.0, 2.0]
+
+    def test_texts_that_are_too_long_do_not_end_the_asking(self, server: Server) -> None:
+        server.mode, reader = "too_much", Endpoint(server.url, "small")
+        for _ in range(endpoint.PATIENCE + 2):
+            with pytest.raises(EndpointError, match="400"):
+                reader.answer("text", "When?", "")
 
     def test_no_server(self) -> None:
         with pytest.raises(EndpointError) as error:

@@ -1,1 +1,1 @@
-"""Benchmarks: programs that print what they measure and write it as JSON."""
+"""Benchmarks: `squeeze bench` measures on your own rows; the programs here measure more (`squeeze bench --list`)."""

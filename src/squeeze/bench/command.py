@@ -11,7 +11,7 @@ from typing import Any
 
 from squeeze.bench.asking import Reads, ask
 from squeeze.bench.machine import PACKAGES, machine
-from squeeze.bench.runners import METHODS, Making, Spec, check, specs_of
+from squeeze.bench.runners import METHODS, Making, Spec, check, short, specs_of
 from squeeze.bench.sets import EXPECTED, TOP, Set, read_sets
 from squeeze.bench.summary import counts, summaries
 from squeeze.bench.work import Line, Plan, run
@@ -90,6 +90,8 @@ def bench(
     kinds = {spec.label: spec.kind for spec in specs}
     results = summaries(sets, done.lines, options.reference, seed=options.seed)
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(options).items()}
+    settings["methods"] = [spec.label for spec in specs] + sorted(missing)  # labels have no folders of this machine
+    settings["tokenizer"] = short(options.tokenizer)
     settings |= {"data": [one.name for one in sets], "workers": workers, "questions": bool(options.questions)}
     return {
         "program": "squeeze bench",

@@ -22,6 +22,11 @@ PATIENCE = 5
 """Failures in a row after which an endpoint is not asked any more."""
 
 _MOST_BYTES = 4_000_000
+_BUSY = (429, 503)
+_TRIES = 3
+_LONGEST_WAIT = 30.0
+_ABOUT_THE_QUESTION = ("http_400", "http_413", "http_422")
+"""Refusals of one question, a text that is too long most often; they say nothing about the next one."""
 
 
 class EndpointError(SqueezeError):
@@ -41,6 +46,20 @@ class EndpointError(SqueezeError):
 
 def _error(message: str, kind: str) -> EndpointError:
     return EndpointError(message, kind=kind)
+
+
+class _Busy(EndpointError):
+    """A server that wants to be asked later."""
+
+    def __init__(self, message: str, *, kind: str, wait: float) -> None:
+        super().__init__(message, kind=kind)
+        self.wait = wait
+
+
+def _seconds(given: str | None) -> float:
+    """The seconds that a server wants to be left alone; two where it does not say, or names a date."""
+    wait = float(given) if given and given.strip().isdecimal() else 2.0
+    return min(wait, _LONGEST_WAIT)
 
 
 class Endpoint(Reads):
@@ -87,14 +106,18 @@ class Endpoint(Reads):
         self._open = urllib.request.build_opener(_NoRedirect).open
 
     def answer(self, context: str | Compressed, question: str, gold: str) -> Said:
-        """The answer and the time to its first piece; after `PATIENCE` failures in a row nothing is asked any more."""
+        """The answer and the time to its first piece.
+
+        A busy server is asked again after the time it names; after `PATIENCE` failures in a row nothing is asked.
+        """
         if self._failures >= PATIENCE:
             raise EndpointError(f"{PATIENCE} answers in a row failed", kind="given_up")
+        text = context if isinstance(context, str) else context.text
         try:
-            said = self._ask(f"{TASK}{context if isinstance(context, str) else context.text}\n\nQuestion: {question}")
-        except EndpointError:
+            said = self._ask(f"{TASK}{text}\n\nQuestion: {question}")
+        except EndpointError as error:
             with self._lock:
-                self._failures += 1
+                self._failures += error.kind not in _ABOUT_THE_QUESTION
             raise
         self._failures = 0
         return said
@@ -106,6 +129,14 @@ class Endpoint(Reads):
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(self.url, json.dumps(body).encode(), headers, method="POST")
+        for _ in range(_TRIES - 1):
+            try:
+                return self._tried(request)
+            except _Busy as error:
+                time.sleep(error.wait)
+        return self._tried(request)
+
+    def _tried(self, request: urllib.request.Request) -> Said:
         started = time.monotonic()
         text, first = "", 0.0
         try:
@@ -115,7 +146,10 @@ class Endpoint(Reads):
                     text += piece
         except urllib.error.HTTPError as error:
             error.close()
-            raise EndpointError(f"the endpoint said {error.code}", kind=f"http_{error.code}") from None
+            kind, message = f"http_{error.code}", f"the endpoint said {error.code}"
+            if error.code in _BUSY:
+                raise _Busy(message, kind=kind, wait=_seconds(error.headers.get("Retry-After"))) from None
+            raise EndpointError(message, kind=kind) from None
         except TimeoutError:
             raise EndpointError(f"no whole answer within {self.timeout:g} s", kind="timeout") from None
         except (OSError, http.client.HTTPException) as error:

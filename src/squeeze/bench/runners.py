@@ -2,7 +2,8 @@
 
 Another package is one file in `squeeze.bench.peers`: a module of its name with a function
 `runner(tokenizer: str, options: dict) -> Runner`, which raises `MissingDependencyError` where the package is not
-installed. Nothing is listed by hand.
+installed. Nothing is listed by hand. Each process of a run makes a runner of its own; one that starts a program should
+have it end when its input does, and give up on it by itself: an error is counted, a wait is not ended from here.
 """
 
 from __future__ import annotations
@@ -217,7 +218,12 @@ def _spec(item: str) -> Spec:
     return Spec(label, name, options, known[name])
 
 
+def short(value: str) -> str:
+    """A value for people: of a path only the last name."""
+    front, colon, path = value.rpartition(":")
+    return front + colon + path.rstrip("/").rsplit("/", 1)[-1]
+
+
 def _short(piece: str) -> str:
-    """An option for a label, a path down to its last name."""
     key, _, value = piece.partition("=")
-    return f"{key}={value.rstrip('/').rsplit('/', 1)[-1]}"
+    return f"{key}={short(value)}"

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -231,6 +232,7 @@ _bench: Bench | None = None
 
 def _begin(plan: Plan) -> None:
     global _bench
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     _bench = Bench(plan)
 
 
