@@ -108,6 +108,7 @@ def _groups(report: dict[str, Any]) -> list[list[Column]]:
     read: list[Column] = [
         ("exact\nmatch", lambda row: _number(row.get("exact"), "{:.3f}")),
         ("\nF1", lambda row: _number(row.get("f1"), "{:.3f}")),
+        (f"F1 against\n{reference}", lambda row: _number(row.get("f1_difference"), "{:+.3f}")),
         ("log-lik.\nper token", lambda row: _number(row.get("logprob"), "{:.2f}")),
         ("first\ntoken ms", lambda row: _number(row.get("first_ms"), "{:,.0f}")),
     ]
