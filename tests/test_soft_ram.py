@@ -558,3 +558,117 @@ def test_the_head_learns_on_its_own(tmp_path: Path) -> None:
     own = squeeze.load("ram", model=str(tmp_path / "model"), checkpoint=str(out))
     assert own.encoder.told.scale.dtype == torch.float32 and own.encoder.told.up.weight.any()
     assert str(tmp_path) not in (out / "head.json").read_text()
+
+
+def setting(tmp_path: Path, *more: str) -> Any:
+    """What a training run of `ram` is built from, on made-up questions."""
+    from squeeze.soft.models import load_model
+    from squeeze.train.soft_data import Limits, prepare
+    from squeeze.train.soft_method import Setting
+    from squeeze.train.soft_options import parse
+
+    if not (tmp_path / "model").exists():
+        tiny_model().save_pretrained(str(tmp_path / "model"))
+        byte_tokenizer().save_pretrained(str(tmp_path / "model"))
+        rows_ = question_rows(16)
+        (tmp_path / "rows.train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_))
+    shape = ["--method", "ram", "--layers", "1", "--set", "rank=4", "hidden=8", "--batch", "4", "--held", "3"]
+    options = parse(
+        ["--model", str(tmp_path / "model"), "--out", str(tmp_path / "out"), "--context", "400", *shape, *more]
+    )
+    model = load_model(str(tmp_path / "model")).requires_grad_(False)
+    prepared = prepare(byte_tokenizer(), 261, [], [str(tmp_path / "rows.train.jsonl")], Limits(context=400))
+    return Setting(options, model, prepared, tmp_path / "out")
+
+
+@pytest.mark.parametrize("more", [[], ["--lora", "2"], ["--reader-lora", "4"]])
+def test_both_losses_fall_and_gradients_reach_what_is_trained_alone(more: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    from squeeze.train.ram_losses import contrastive
+    from squeeze.train.soft_ram import Ram
+
+    given_setting = setting(tmp_path, *more)
+    method = Ram(given_setting)
+    before = {name: value.clone() for name, value in given_setting.model.state_dict().items()}
+    trained = {name: value for own in method.roles().values() for name, value in own}
+    assert any(name.startswith("reader.") for name in trained) == ("--reader-lora" in more)
+    assert any(name.startswith("cut.") for name in trained) == ("--lora" in more)
+    batch = method.draw(0, random.Random(0))
+    asked, share = batch.rows
+    assert 0.05 <= share <= 0.5 and len(asked) == 4
+    batch = type(batch)(batch.kind, batch.factor, (asked, 0.2), batch.context, batch.target)
+
+    def ranking() -> float:
+        read = [method._read(one) for one in asked]
+        return float(contrastive([has.scores for _, has in read], [own.positive for own, _ in read]).detach())
+
+    first, first_ranking = float(method.loss(batch).detach()), ranking()
+    optimizer = torch.optim.AdamW(list(trained.values()), lr=0.01)
+    for _ in range(12):
+        optimizer.zero_grad()
+        method.loss(batch).backward()
+        assert all(value.grad is not None for value in trained.values())
+        optimizer.step()
+    last, last_ranking = float(method.loss(batch).detach()), ranking()
+    assert last_ranking < first_ranking and last - last_ranking < first - first_ranking
+    for name, value in given_setting.model.state_dict().items():
+        assert "lora_" in name or torch.equal(value, before[name]), name
+    with torch.no_grad():
+        found = method.measure()
+    assert set(found) == {"answer/none", "answer/full", "answer/4x", "answer/8x", "ranking/held"}
+    assert all(np.isfinite(value) for value in found.values())
+
+
+def test_what_was_trained_is_saved_with_the_readers_adapters(tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    from squeeze.soft.models import load_model
+    from squeeze.soft.ram_files import adapt_reader
+    from squeeze.train.soft_ram import Ram
+
+    method = Ram(setting(tmp_path, "--reader-lora", "2"))
+    with torch.no_grad():
+        for value in method.adapters.parameters().values():
+            value.add_(0.05)
+    method.save(tmp_path / "out")
+    model = load_model(str(tmp_path / "model"))
+    own = RAM(model=model, tokenizer=byte_tokenizer(), checkpoint=str(tmp_path / "out"))
+    result = own.compress(LONG, QUERY, budget=100)
+    plain = Reader(model, byte_tokenizer()).answer_logprob(result, "When?", "1931")
+    adapt_reader(model, tmp_path / "out" / "reader")
+    assert Reader(model, byte_tokenizer()).answer_logprob(result, "When?", "1931") != plain
+    assert own.compress(LONG, QUERY, budget=100).tokens_after == result.tokens_after
+    with pytest.raises(ConfigError, match="plain"):
+        RamEncoder(model, RamSettings(layers=1))
+    with pytest.raises(ConfigError, match="made for"):
+        adapt_reader(tiny_model(seed=1), tmp_path / "out" / "reader")
+    info = json.loads((tmp_path / "out" / "reader" / "squeeze.json").read_text())
+    (tmp_path / "out" / "reader" / "squeeze.json").write_text(json.dumps({**info, "rank": 0}))
+    with pytest.raises(CorruptError, match="rank"):
+        adapt_reader(tiny_model(), tmp_path / "out" / "reader")
+
+
+def test_the_program_trains_it_and_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    from squeeze.train import soft
+
+    setting(tmp_path)
+    shared = ["--method", "ram", "--model", str(tmp_path / "model"), "--no-curve", "--every", "2", "--reader-lora", "2"]
+    shape = ["--layers", "1", "--set", "rank=4", "--batch", "2", "--held", "2", "--context", "400", "--steps", "4"]
+    data = ["--data", str(tmp_path / "rows.train.jsonl")]
+    soft.main([*shared, *shape, *data, "--out", str(tmp_path / "whole")])
+    soft.main([*shared, *shape, *data, "--out", str(tmp_path / "broken"), "--minutes", "0"])
+    soft.main(["--model", str(tmp_path / "model"), "--out", str(tmp_path / "broken"), "--resume", "--no-curve"])
+    logs = [
+        [
+            row["loss"]
+            for row in map(json.loads, (tmp_path / name / "log.jsonl").read_text().splitlines())
+            if "loss" in row
+        ]
+        for name in ("whole", "broken")
+    ]
+    assert len(logs[0]) == 4 and logs[0] == logs[1]
+    own = squeeze.load("ram", model=str(tmp_path / "model"), checkpoint=str(tmp_path / "whole"))
+    assert own.compress(LONG, QUERY, budget=100).tokens_after <= 100
+    for wrong in (["--keep-least", "0"], ["--keep-most", "1.5"], ["--set", "factor=2"]):
+        with pytest.raises(ConfigError, match=r"keep|RamSettings"):
+            soft.main([*shared, *shape, *data, "--out", str(tmp_path / "wrong"), *wrong])

@@ -27,8 +27,12 @@ from squeeze.soft.layers import Cut
 from squeeze.soft.ram_layers import Align, Contrast, Row, Sums
 from squeeze.soft.seeds import seeded
 
-_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-_BATCH = 2048  # tokens of a batch, padding included; larger ones are no faster and take more memory
+TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""The linear maps of a layer that adapters sit on."""
+
+_BATCH = 2048  # most tokens of a batch, padding included: larger ones are no faster and take more memory
+_LEAST = 256  # tokens that a batch is filled up to even by much shorter rows: smaller ones are slower
+_ALIKE = 0.8  # share of the longest row from which on a row is padded to it otherwise
 _TINY = 1e-6
 
 
@@ -100,7 +104,7 @@ class RamEncoder(nn.Module):
             if settings.lora:
                 peft = need("peft", extra="soft")
                 adapters = peft.LoraConfig(
-                    r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(_TARGETS)
+                    r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(TARGETS)
                 )
                 peft.inject_adapter_in_model(adapters, self.cut)
             self.asked = Contrast(self.cut.width, settings.rank)
@@ -183,7 +187,9 @@ class RamEncoder(nn.Module):
         asked = [(-1, piece) for piece in self._pieces(Row(question or ()))]
         while rows or asked:
             longest = max(len(row.ids) for _, row in [*rows[:1], *asked])
-            count = max(1, _BATCH // longest - len(asked))
+            least, most = _LEAST // longest, max(1, _BATCH // longest - len(asked))
+            near = sum(_ALIKE * longest <= len(row.ids) for _, row in rows[:most])
+            count = max(min(least, most), near, 1)
             batch, rows, asked = [*asked, *rows[:count]], rows[count:], []
             yield batch, *self._encoded([row.ids for _, row in batch])
 

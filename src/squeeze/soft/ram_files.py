@@ -1,4 +1,4 @@
-"""Checkpoints of the RAM encoder, those that ship, and what `ram` needs from what a caller gives."""
+"""Checkpoints of the RAM encoder, those that ship, adapters of a reader that learned with it, and opening for `ram`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from squeeze.errors import ConfigError, CorruptError, need
 from squeeze.soft import on_model
-from squeeze.soft.ram import RamEncoder, RamSettings
+from squeeze.soft.files import folder_of, head, read_head, read_tensors, weights_of, write
+from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
+from squeeze.soft.ram import TARGETS, RamEncoder, RamSettings
+from squeeze.soft.seeds import seeded
 
 FORMAT = "squeeze.ram"
+READER = "squeeze.ram.reader"
 VERSION = 1
 WEIGHTS = Path(__file__).resolve().parent / "weights"
 """Where the checkpoints lie that ship with squeeze; each is named as its folder."""
@@ -46,6 +53,76 @@ def open_ram(checkpoint: Any, model: Any, tokenizer: Any) -> on_model.Opened:
     """The encoder of a checkpoint for a model, and the tokenizers (see `squeeze.soft.on_model.open_encoder`)."""
     place = _place(checkpoint) if isinstance(checkpoint, str) else checkpoint
     return on_model.open_encoder(place, model, tokenizer, KIND)
+
+
+class ReaderAdapters:
+    """Low-rank adapters put on a reader, which stay there: it answers with them from then on.
+
+    Make the compressor (or the encoder) from the model first: encoders stand on the plain weights.
+
+    Args:
+        model: a Hugging Face causal language model; it is changed.
+        rank: of the adapters; they start at zero, so nothing is answered otherwise until they are trained or read.
+        seed: of their random weights.
+    """
+
+    def __init__(self, model: Any, rank: int, *, seed: int = 0) -> None:
+        self.model, self.rank, self.base = model, rank, model_fingerprint(model)
+        peft = need("peft", extra="soft")
+        settings = peft.LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=list(TARGETS))
+        with seeded(seed):
+            peft.inject_adapter_in_model(settings, model)
+
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """The adapters' weights by name."""
+        return {name: value for name, value in self.model.named_parameters() if "lora_" in name}
+
+    def fingerprint(self) -> str:
+        """16 hex digits that name the weights as they are now."""
+        return weights_fingerprint(self.parameters().items(), repr((self.rank, self.base)))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the adapters as safetensors and JSON.
+
+        Raises:
+            ConfigError: the folder cannot be written to, or the disk is full.
+        """
+        info = head(READER, VERSION, self.fingerprint()) | {"rank": self.rank, "base": self.base}
+        write(folder, info["weights"], self.parameters(), info)
+
+    def read(self, folder: str | os.PathLike[str]) -> None:
+        """Puts weights that were saved into the adapters.
+
+        Raises:
+            ConfigError: there are none, or they are another model's.
+            CorruptError: they do not read, or are of another rank.
+        """
+        place = folder_of(folder)
+        info = read_head(place, READER, VERSION)
+        if info.get("base") != self.base:
+            raise ConfigError(f"{place} was made for the model {info.get('base')}; this is {self.base}")
+        own = self.parameters()
+        read = read_tensors(weights_of(info, place), {name: tuple(value.shape) for name, value in own.items()})
+        with torch.no_grad():
+            for name, value in own.items():
+                value.copy_(read[name])
+        if self.fingerprint() != info.get("fingerprint"):
+            raise CorruptError(f"the weights in {place} are not those that its {info.get('fingerprint')!r} stands for")
+
+
+def adapt_reader(model: Any, folder: str | os.PathLike[str]) -> Any:
+    """The model with a reader's adapters put on it, `CHECKPOINT/reader` say; it is changed.
+
+    Raises:
+        ConfigError: there are none, or they are another model's.
+        CorruptError: they do not read.
+    """
+    place = folder_of(folder)
+    rank = read_head(place, READER, VERSION).get("rank")
+    if type(rank) is not int or not 1 <= rank <= 1 << 12:
+        raise CorruptError(f"rank of {place} is {rank!r}; allowed: a whole number from 1 to {1 << 12}")
+    ReaderAdapters(model, rank).read(place)
+    return model
 
 
 def _place(name: str | os.PathLike[str]) -> str | os.PathLike[str]:

@@ -31,7 +31,11 @@ from squeeze.train.losses import Ids, read_loss
 from squeeze.train.soft_data import Asked, draw_question, draw_text, questions_apart, texts_apart
 from squeeze.train.soft_ids import Prepared
 
-METHODS = {"arc": "squeeze.train.soft_arc:Arc", "compllm": "squeeze.train.soft_compllm:CompLLM"}
+METHODS = {
+    "arc": "squeeze.train.soft_arc:Arc",
+    "compllm": "squeeze.train.soft_compllm:CompLLM",
+    "ram": "squeeze.train.soft_ram:Ram",
+}
 """Where the class of each method is."""
 
 Roles = dict[str, list[tuple[str, nn.Parameter]]]

@@ -61,6 +61,14 @@ def parse(arguments: Sequence[str] | None) -> Namespace:
     add("--answer", type=int, default=32, help="most tokens of an answer")
     add("--batch", type=int, default=8, help="rows side by side")
     add("--accumulate", type=int, default=1, help="batches of one step, drawn apart")
+    mixed = parser.add_argument_group("what ram does besides")
+    add = mixed.add_argument
+    add("--keep-least", type=float, default=0.05, help="least share of segments that stays text; drawn at each step")
+    add("--keep-most", type=float, default=0.5, help="most of it")
+    add("--contrast", type=float, default=1.0, help="weight of the contrastive loss")
+    add("--temperature", type=float, default=0.1, help="of the contrastive loss")
+    add("--segment-tokens", type=int, default=48, help="tokens of a segment")
+    add("--reader-lora", type=int, default=0, help="rank of adapters that the reader learns; 0 leaves it as it is")
     how = parser.add_argument_group("how it learns")
     add = how.add_argument
     add("--steps", type=int, default=2000)
@@ -116,10 +124,11 @@ def _checked(options: Namespace) -> Namespace:
         "shortest": 16,
         "context": 16,
     }
-    for name, low in {**least, "passage": 16, "following": 1, "answer": 1, "rows": 0, "shots": 0}.items():
+    least |= {"passage": 16, "following": 1, "answer": 1, "rows": 0, "shots": 0, "segment_tokens": 1, "reader_lora": 0}
+    for name, low in least.items():
         if getattr(options, name) < low:
             raise ConfigError(f"{name} is {getattr(options, name)}; allowed: {low} and more")
-    for name in ("rate_layers", "rate_heads", "rate_other", "decay", "clip", "minutes"):
+    for name in ("rate_layers", "rate_heads", "rate_other", "decay", "clip", "minutes", "contrast"):
         if not getattr(options, name) >= 0:
             raise ConfigError(f"{name} is {getattr(options, name)}; allowed: 0 and more")
     if options.device == "auto":
