@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from squeeze.bench.longest_first import longest_first
-from squeeze.coding.repeats import dense, find_repeats, suffix_order
+from squeeze.coding.repeats import find_repeats
 from squeeze.coding.select import Costs, Phrase, select
+from squeeze.coding.suffixes import dense, suffix_order
 from squeeze.coding.swap import by_first_use, expand, swap
 
 few = st.lists(st.integers(0, 3), max_size=60)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,14 @@ def test_importing_and_listing_stay_light() -> None:
         f"import sys, squeeze; squeeze.compress('a. b.', max_tokens=1); print([m for m in {HEAVY} if m in sys.modules])"
     )
     assert run(code).strip() == "[]"
+
+
+def test_the_core_depends_on_few_and_small_packages() -> None:
+    """With what they need themselves these are some 28 MB beyond numpy; the bound for the core is 35."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[^\w-]", line, maxsplit=1)[0]: line for line in project["dependencies"]}
+    assert set(declared) == {"numpy", "rank-bm25", "regex", "sentencex", "markdown-it-py", "typer", "rich"}
+    assert re.search(r"<\s*0\.28\b", declared["typer"])  # from 0.28 on typer brings pydantic
 
 
 def test_public_names_are_the_documented_ones() -> None:

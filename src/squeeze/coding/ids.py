@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from squeeze.coding.repeats import Ints
+from squeeze.coding.suffixes import Ints
 from squeeze.errors import InputError
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from squeeze.coding.repeats import Ints
+from squeeze.coding.suffixes import Ints
 from squeeze.errors import CorruptError
 
 LEAST = 24

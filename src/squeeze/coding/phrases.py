@@ -11,9 +11,9 @@ import numpy as np
 
 from squeeze.coding.markers import Marks, marks
 from squeeze.coding.pieces import Cut, cut, token_starts
-from squeeze.coding.repeats import Ints
 from squeeze.coding.select import Costs, Phrase, select
 from squeeze.coding.settle import grown, turned, whole_words
+from squeeze.coding.suffixes import Ints
 from squeeze.coding.swap import by_first_use, swap
 from squeeze.errors import CorruptError
 from squeeze.render import JOINER

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from squeeze.coding.repeats import Ints
+from squeeze.coding.suffixes import Ints
 from squeeze.counters import HuggingFaceCounter, TiktokenCounter, plain
 from squeeze.errors import ConfigError
 from squeeze.tokens import Tokenizer, count_many

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from squeeze.coding.repeats import Ints, Repeats, find_repeats
+from squeeze.coding.repeats import Repeats, find_repeats
+from squeeze.coding.suffixes import Ints
 
 Order = Literal["best", "share", "saving"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from squeeze.coding.pieces import Cut
-from squeeze.coding.repeats import Ints
 from squeeze.coding.select import Costs, Phrase
+from squeeze.coding.suffixes import Ints
 
 Flags = npt.NDArray[np.bool_]
 
