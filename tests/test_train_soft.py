@@ -44,7 +44,7 @@ def test_a_run_leaves_a_checkpoint_that_loads_a_log_a_curve_and_what_it_took(
     result = compressor.compress([sentence(random.Random(1))], budget=8)
     assert 0 < result.tokens_after <= 8 and compressor.factors == (2, 4, 8)
     assert compressor.encoder.settings.residual and compressor.encoder.settings.lora == 2
-    assert len(rows_of(out)) == 6 and [len(row) for row in rows_of(out, "measured")] == [10] * 3
+    assert len(rows_of(out)) == 6 and [len(row) for row in rows_of(out, "measured")] == [13] * 3
     assert set(rows_of(out, "kind")) == {"reconstruction", "continuation", "question"} & set(rows_of(out, "kind"))
     assert (out / soft_run.CURVE).read_bytes().startswith(b"\x89PNG")
     report = json.loads((out / soft.REPORT).read_text())

@@ -37,7 +37,7 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
     measured = [row for row in rows if "measured" in row]
     for name in sorted({name for row in measured for name in row["measured"]}):
         own = [row for row in measured if name in row["measured"]]
-        fixed = name.endswith(("/none", "/full"))
+        fixed = name.endswith(("/none", "/full")) or "/pooled" in name
         values = [row["measured"][name] for row in own]
         right.plot([row["step"] for row in own], values, "--" if fixed else "o-", markersize=3, label=name)
     for axes, label in ((left, "loss"), (right, "held out: nats per token")):

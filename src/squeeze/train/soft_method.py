@@ -27,6 +27,7 @@ from torch import nn
 
 from squeeze.errors import ConfigError, nearest
 from squeeze.soft.inputs import text_embeds
+from squeeze.soft.pooling import averaging
 from squeeze.train.losses import Ids, read_loss
 from squeeze.train.soft_data import Asked, draw_question, draw_text, questions_apart, texts_apart
 from squeeze.train.soft_ids import Prepared
@@ -225,7 +226,8 @@ Encode = Callable[[Sequence[Ids], int], list[torch.Tensor]]
 class Measure:
     """The surprise at answers, and at what follows passages, that were kept out of training: nats per token.
 
-    What the model makes of no context and of the full text does not change with training: it is taken once.
+    What the model makes of no context, of the full text and of mean-pooled embeddings does not change with training: it
+    is taken once.
 
     Args:
         setting: with the model.
@@ -237,7 +239,7 @@ class Measure:
         self._fixed: dict[str, float] = {}
 
     def __call__(self, encode: Encode, factors: Sequence[int], *, texts: bool = True) -> dict[str, float]:
-        """Means over rows, by `answer/none`, `answer/full`, `answer/4x`, `text/none`, …."""
+        """Means over rows, by `answer/none`, `answer/full`, `answer/pooled 4x`, `answer/4x`, `text/none`, …."""
         prompts, found = self.prompts, dict[str, float]()
         begin = prompts.text(prompts.spelling.begin)
         asked = [(own, own.answer) for own in self.source.held_questions]
@@ -249,12 +251,19 @@ class Measure:
                 self._fixed |= self._mean("text/full", [(self._after(begin, own), ids) for own, ids in pairs])
                 bare = [(begin, ids) if len(begin) else (prompts.text(ids[:1]), ids[1:]) for _, ids in pairs]
                 self._fixed |= self._mean("text/none", bare)
+                for factor in factors:
+                    means = [(prompts.question(own, self._pooled(own.passages, factor)), ids) for own, ids in asked]
+                    self._fixed |= self._mean(f"answer/pooled {factor}x", means)
             for factor in factors:
                 rows = [(prompts.question(own, encode(own.passages, factor)), ids) for own, ids in asked]
                 found |= self._mean(f"answer/{factor}x", rows)
                 after = [(torch.cat([begin, encode([own], factor)[0]]), ids) for own, ids in pairs]
                 found |= self._mean(f"text/{factor}x", after)
         return {**self._fixed, **found}
+
+    def _pooled(self, passages: Sequence[Ids], factor: int) -> list[torch.Tensor]:
+        embedded = [self.prompts.text(ids)[None] for ids in passages]
+        return [(averaging([own.shape[1]], factor, own) @ own)[0] for own in embedded]
 
     def _after(self, begin: torch.Tensor, ids: Ids) -> torch.Tensor:
         return torch.cat([begin, self.prompts.text(ids)])
