@@ -195,13 +195,42 @@ def test_encoding_leaves_the_language_model_as_it_was(lora: int) -> None:
 
 
 def test_a_mean_of_token_embeddings_can_be_added() -> None:
-    encoder = encoder_of(residual=True)
+    encoder = encoder_of(residual="mean")
+    means = averaging([8], 4, torch.zeros(1, 8, 1)) @ encoder.cut.embedded(torch.tensor([IDS[:8]]))
+    assert torch.allclose(encoder.encode(IDS[:8], 4), means[0], atol=1e-6)  # the projector starts at zero
+    head = encoder.heads["decoder"]
+    with torch.no_grad():
+        head.second.weight.copy_(torch.randn(head.second.weight.shape))
     plain = copy.deepcopy(encoder)
     plain.settings = ArcSettings(layers=2, chunk=32)
-    means = averaging([8], 4, torch.zeros(1, 8, 1)) @ encoder.cut.embedded(torch.tensor([IDS[:8]]))
-    assert torch.allclose(encoder.encode(IDS[:8], 4), plain.encode(IDS[:8], 4) + means[0], atol=1e-6)
+    assert not torch.allclose(plain.encode(IDS[:8], 4), torch.zeros(2, 32))
+    assert torch.allclose(encoder.encode(IDS[:8], 4), plain.encode(IDS[:8], 4) + means[0], atol=1e-5)
     with pytest.raises(ConfigError, match="residual"):
         encoder.add_decoder("wide", 48)
+
+
+def test_rare_tokens_stand_for_their_group_at_first_and_weights_are_trained() -> None:
+    encoder = encoder_of(residual="salient")
+    assert encoder.salience is not None
+    table = encoder.cut.embed.weight.detach()
+    table[:, 0] = torch.arange(1, len(table) + 1).log()  # what real embeddings tell of how rare a token is
+    encoder.salience.start(encoder.cut.embed, len(table))
+    ids = torch.tensor([[3, 200, 5, 4, 250, 2, 1, 6]])
+    embedded = encoder.cut.embedded(ids)
+    mean = averaging([8], 4, embedded)
+    weights = encoder.salience(embedded, encoder.cut.states(embedded), mean)
+    assert torch.allclose(weights.sum(-1), torch.ones(1, 2), atol=1e-5)
+    assert weights[0].argmax(-1).tolist() == [1, 4]
+    assert not weights[0][mean[0] == 0].any()
+    encoder(ids, 4).square().sum().backward()
+    assert encoder.salience.embedding.grad is not None and encoder.salience.embedding.grad.abs().sum() > 0
+    assert "salience.embedding" in encoder.own_state()
+
+
+def test_adapters_can_be_left_to_the_last_layers() -> None:
+    encoder = encoder_of(lora=2, adapted=1)
+    layers = {name.split(".")[1] for name, _ in encoder.cut.named_parameters() if "lora_" in name}
+    assert layers == {"1"}
 
 
 def test_vectors_depend_on_the_seed_alone_and_random_state_stays() -> None:

@@ -60,7 +60,7 @@ def test_sixty_four_tokens_are_repeated_exactly_after_training() -> None:
     assert [value.requires_grad for value in model.parameters()] == flags
 
 
-@pytest.mark.parametrize("settings", [{}, {"lora": 4}, {"residual": True}])
+@pytest.mark.parametrize("settings", [{}, {"lora": 4}, {"residual": "salient"}])
 def test_the_loss_of_going_on_falls(settings: dict[str, object]) -> None:
     model, given, following = decoder(), passages(6, 9), passages(6, 5)[::-1]
     step = step_of(model, **settings)

@@ -39,7 +39,7 @@ def test_a_run_leaves_a_checkpoint_that_loads_a_log_a_curve_and_what_it_took(
 ) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "out"
-    soft.main(command(files, out, "--set", "residual=true"))
+    soft.main(command(files, out, "--set", "residual=mean"))
     compressor = squeeze.load("arc", model=files["model"], checkpoint=str(out))
     result = compressor.compress([sentence(random.Random(1))], budget=8)
     assert 0 < result.tokens_after <= 8 and compressor.factors == (2, 4, 8)
@@ -189,7 +189,7 @@ def test_shots_stand_before_a_question_as_a_chat_prints_them(
 def test_mixed_precision_trains_weights_that_stay_whole(files: dict[str, str], tmp_path: Path) -> None:
     for number, more in enumerate((["--distil", "0.5"], ["--lora", "0"])):
         out = tmp_path / str(number)
-        soft.main(command(files, out, "--no-curve", "--dtype", "bf16", "--set", "residual=true", *more))
+        soft.main(command(files, out, "--no-curve", "--dtype", "bf16", "--set", "residual=mean", *more))
         assert all(np.isfinite(rows_of(out)))
         encoder = squeeze.load("arc", model=files["model"], checkpoint=str(out)).encoder
         assert {value.dtype for value in encoder.parameters()} == {torch.float32}

@@ -11,109 +11,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
 
 from squeeze.errors import ConfigError, InputError, nearest, need
+from squeeze.soft.arc_parts import ArcSettings, Base, Decoder, Head, Salience, Task
 from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
 from squeeze.soft.layers import Cut
 from squeeze.soft.pooling import averaging, groups
 from squeeze.soft.seeds import seeded
 
-Task = Literal["cont", "rec"]
-"""Which special vector ends a passage: `<Cont>` (all reading) or `<Rec>` (training to repeat the passage)."""
+__all__ = ["ArcEncoder", "ArcSettings", "Base", "Decoder", "Task", "is_own"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-
-
-@dataclass(frozen=True, slots=True)
-class ArcSettings:
-    """The shape of an encoder.
-
-    Attributes:
-        layers: layers kept of the model that the encoder is cut from.
-        factors: pooling factors that it is trained for, ascending.
-        chunk: most tokens that see each other; longer passages are encoded in chunks of this size.
-        hidden: width between the projector's two maps; 0 for the encoder's own width.
-        special: whether `<Rec>` and `<Cont>` exist; without them no vector is appended.
-        residual: whether the mean input embedding of each group is added to its vector; only for decoders with the
-            embeddings of the encoder. Not in the paper; it makes small training budgets go further.
-        lora: rank of the low-rank adapters on the kept layers; 0 trains the layers and the embedding themselves.
-        alpha: scale of the adapters.
-    """
-
-    layers: int
-    factors: tuple[int, ...] = (2, 4, 8)
-    chunk: int = 1024
-    hidden: int = 0
-    special: bool = True
-    residual: bool = False
-    lora: int = 0
-    alpha: int = 32
-
-    def __post_init__(self) -> None:
-        for name, least in (("layers", 1), ("chunk", 1), ("hidden", 0), ("lora", 0), ("alpha", 1)):
-            value = getattr(self, name)
-            if type(value) is not int or not least <= value <= 1 << 20:
-                raise ConfigError(f"{name} is {value!r}; allowed: a whole number from {least} to {1 << 20}")
-        factors = self.factors
-        whole = isinstance(factors, tuple) and all(type(factor) is int and factor >= 1 for factor in factors)
-        if not whole or not factors or list(factors) != sorted(set(factors)):
-            raise ConfigError(f"factors is {factors!r}; allowed: a tuple of ascending whole numbers from 1 up")
-        if not isinstance(self.special, bool) or not isinstance(self.residual, bool):
-            raise ConfigError("special and residual are switches; allowed: True, False")
-
-
-@dataclass(frozen=True, slots=True)
-class Decoder:
-    """A language model that reads the vectors.
-
-    Attributes:
-        width: size of its input embeddings.
-        fingerprint: `model_fingerprint` of it; empty where it is not known yet.
-    """
-
-    width: int
-    fingerprint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """Where the weights of the kept layers come from.
-
-    Attributes:
-        own: whether they are the encoder's own (and saved with it), or the model's, under adapters.
-        fingerprint: of that model.
-        config: its settings, enough to build it.
-    """
-
-    own: bool
-    fingerprint: str
-    config: dict[str, Any] = field(default_factory=dict)
-
-
-class Head(nn.Module):
-    """What one decoder needs: the two-map projector, and `<Rec>` and `<Cont>` in the encoder's width."""
-
-    def __init__(self, width: int, hidden: int, out: int, special: bool) -> None:
-        super().__init__()
-        self.first = nn.Linear(width, hidden, bias=False)  # torch draws linear maps Kaiming-uniform, as the paper does
-        self.second = nn.Linear(hidden, out, bias=False)
-        self.rec = nn.Parameter(torch.ones(width)) if special else None
-        self.cont = nn.Parameter(torch.ones(width)) if special else None
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, encoder width) -> (…, decoder width)."""
-        return self.second(self.first(states))  # type: ignore[no-any-return]
-
-    def special(self, task: Task) -> torch.Tensor | None:
-        """The special vector of a task, (encoder width), or None where the encoder has none."""
-        return self.rec if task == "rec" else self.cont
 
 
 class ArcEncoder(nn.Module):
@@ -132,10 +47,17 @@ class ArcEncoder(nn.Module):
         self.decoders: dict[str, Decoder] = {}
         if settings.lora:
             peft = need("peft", extra="soft")
+            first = max(0, settings.layers - settings.adapted) if settings.adapted else 0
             adapters = peft.LoraConfig(
-                r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(_LORA_TARGETS)
+                r=settings.lora,
+                lora_alpha=settings.alpha,
+                lora_dropout=0.0,
+                target_modules=list(_LORA_TARGETS),
+                layers_to_transform=list(range(first, settings.layers)),
+                layers_pattern="layers",
             )
             peft.inject_adapter_in_model(adapters, self.cut)
+        self.salience = Salience(cut.width) if settings.residual == "salient" else None
 
     @classmethod
     def from_model(cls, model: Any, settings: ArcSettings, *, name: str = "decoder", seed: int = 0) -> ArcEncoder:
@@ -153,6 +75,8 @@ class ArcEncoder(nn.Module):
         with seeded(seed):
             cut = Cut(model, settings.layers, shared=not own)
             encoder = cls(cut, settings, Base(own, fingerprint, cut.config.to_dict() if own else {}))
+        if encoder.salience is not None:
+            encoder.salience.start(cut.embed, int(cut.config.vocab_size))
         width = model.get_input_embeddings().weight.shape[1]
         encoder.add_decoder(name, width, fingerprint, seed=seed)
         return encoder.to(next(model.parameters()).dtype)
@@ -170,7 +94,9 @@ class ArcEncoder(nn.Module):
         hidden = self.settings.hidden or self.cut.width
         like = next(self.cut.embed.parameters())
         with seeded(seed):
-            head = Head(self.cut.width, hidden, width, self.settings.special)
+            head = Head(
+                self.cut.width, hidden, width, special=self.settings.special, added=bool(self.settings.residual)
+            )
         self.heads[name] = head.to(like)
         self.decoders[name] = Decoder(width, fingerprint)
 
@@ -220,8 +146,9 @@ class ArcEncoder(nn.Module):
         embedded = self.cut.embedded(ids)
         states = self.cut.states(embedded, lengths)
         mean = averaging(lengths or [ids.shape[1]] * len(ids), factor, states)
+        weights = mean if self.salience is None else self.salience(embedded, states, mean)
         vectors: torch.Tensor = head(self.cut.last(states, mean @ states, lengths))
-        return vectors + mean @ embedded if self.settings.residual else vectors
+        return vectors + weights @ embedded if self.settings.residual else vectors
 
     def special(self, task: Task, decoder: str | None = None) -> torch.Tensor:
         """The vector that ends a passage, (1, decoder width); (0, decoder width) for an encoder without."""
@@ -282,7 +209,7 @@ class ArcEncoder(nn.Module):
         state: dict[str, torch.Tensor] = self.state_dict()
         if self.base.own:
             return state
-        return {name: value for name, value in state.items() if "lora_" in name or name.startswith("heads.")}
+        return {name: value for name, value in state.items() if is_own(name)}
 
     def fingerprint(self) -> str:
         """16 hex digits that name the weights and settings as they are now."""
@@ -297,3 +224,8 @@ class ArcEncoder(nn.Module):
         """The encoder of a folder or hub name (see `squeeze.soft.checkpoint.load`)."""
         encoder: ArcEncoder = need("squeeze.soft.checkpoint", extra="soft").load(name, model)
         return encoder
+
+
+def is_own(name: str) -> bool:
+    """Whether a tensor of this name is the encoder's where the layers are the model's."""
+    return "lora_" in name or name.startswith(("heads.", "salience."))

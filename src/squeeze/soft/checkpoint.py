@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from squeeze.errors import ConfigError, CorruptError, need
-from squeeze.soft.arc import ArcEncoder, ArcSettings, Base
+from squeeze.soft.arc import ArcEncoder, ArcSettings, Base, is_own
 from squeeze.soft.files import folder_of, head, read_head, read_settings, read_tensors, shapes, weights_of, write
 from squeeze.soft.fingerprint import model_fingerprint
 from squeeze.soft.layers import Cut
@@ -68,7 +68,7 @@ def load(name: str | os.PathLike[str], model: Any = None) -> ArcEncoder:
     if encoder.fingerprint() != info.get("fingerprint"):
         raise CorruptError(f"the weights in {folder} are not those that its {info.get('fingerprint')!r} stands for")
     for key, value in encoder.named_parameters():
-        value.requires_grad_(base.own or "lora_" in key or key.startswith("heads."))
+        value.requires_grad_(base.own or is_own(key))
     return encoder.eval()
 
 

@@ -44,7 +44,7 @@ def parse(arguments: Sequence[str] | None) -> Namespace:
     add("--layers", type=int, default=8, help="layers of the model that the encoder keeps (arc)")
     add("--lora", type=int, default=0, help="rank of adapters; 0 trains the layers themselves (compllm: 16)")
     add("--factors", type=int, nargs="+", default=[], help="tokens per vector (arc: 2 4 8; compllm: 2)")
-    add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="further settings of the encoder, residual=true say")
+    add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="further settings of the encoder, residual=mean say")
     what = parser.add_argument_group("what a step is made of")
     add = what.add_argument
     add("--reconstruction", type=float, default=0.2, help="share of text steps that repeat the passage")
