@@ -92,6 +92,7 @@ class TestRun:
         report = bench(Options((data,), methods=("echo", "echo:gone=1"), keep=(0.5,), workers=1))
         (line,) = [one for one in report["results"] if one["method"] == "echo"]
         assert line["kind"] == "peer" and line["rows"] == 1 and line["failed"] == 1 and line["p50_ms"] == 5.0
+        assert line["by_text"] and [one["row"] for one in report["lines"] if one["method"] == "echo"] == [0, 1]
         assert line["over"] == 1 and line["gold"] == 1.0, "its text has the answer, and its overrun is its own"
         assert report["skipped"]["failed"] == {"echo": {"RuntimeError": 1}}
         assert "pip install echo" in report["skipped"]["missing"]["echo:gone=1"]

@@ -157,6 +157,8 @@ def _plain(line: Line, sets: Sequence[Set]) -> dict[str, Any]:
     for name in ("row", "method", "keep", "gold", "must", "cover", "before", "tokens", "over", "ms"):
         made[name] = getattr(line, name)
     made["ms"] = round(line.ms, 3)
+    if line.by_text:
+        made["by_text"] = True
     if line.failed:
         made["failed"] = line.failed
     return made | ({"read": line.read} if line.read else {})

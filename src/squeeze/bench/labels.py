@@ -46,7 +46,7 @@ def label(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: str
         )
         box = best[0]
         taken.append(box)
-        axes.annotate(
+        written = axes.annotate(
             one["name"],
             point,
             xytext=((box[0] - pixel[0]) / scale, ((box[1] + box[3]) / 2 - pixel[1]) / scale),
@@ -59,6 +59,7 @@ def label(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: str
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": one["colour"], "linewidth": 0.8, "shrinkA": 0, "shrinkB": 3},
         )
+        written.set_in_layout(False)  # else the panels are laid out anew, and what was free is not
 
 
 def _places(pixel: tuple[float, float], size: tuple[float, float], scale: float) -> Iterator[tuple[Box, float]]:

@@ -69,7 +69,8 @@ def plot(report: dict[str, Any], path: str) -> None:
     figure.suptitle(_title(names, report), x=0.01, ha="left", fontsize=11, color=_TEXT)
     left.set_title("shaded: what can be had for so many tokens", loc="left", fontsize=9, color=GREY)
     right.set_title("shaded: what can be had in that time", loc="left", fontsize=9, color=GREY)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for axes, across, series in panels:
         label(axes, series, across, quality)
     figure.savefig(path, dpi=160)
@@ -122,9 +123,18 @@ def _series(rows: Sequence[dict[str, Any]], quality: str) -> list[dict[str, Any]
         points.sort(key=lambda row: row["tokens_kept"])
         plain = points[0]["kind"] == "baseline"
         colour = GREY if plain else COLOURS[colours % len(COLOURS)]
-        mark = MARKS[len(found) % len(MARKS)] if plain else MARKS[colours % len(MARKS)]
+        mark = MARKS[len(found) % len(MARKS)] if plain else MARKS[(colours + colours // len(MARKS)) % len(MARKS)]
         colours += not plain
-        found.append({"name": name, "points": points, "colour": colour, "mark": mark, "plain": plain})
+        found.append(
+            {
+                "name": name,
+                "points": points,
+                "colour": colour,
+                "mark": mark,
+                "plain": plain,
+                "peer": points[0]["kind"] == "peer",
+            }
+        )
     return found
 
 
@@ -138,10 +148,11 @@ def _panel(axes: Any, series: Sequence[dict[str, Any]], across: str, quality: st
             marker=one["mark"],
             markersize=5 if one["plain"] else 7,
             markerfacecolor="white" if one["plain"] else one["colour"],
+            linestyle="--" if one["peer"] else "-",
             linewidth=1.0 if one["plain"] else 2.0,
             zorder=2 if one["plain"] else 3,
         )
-    axes.margins(x=0.12, y=0.07)
+    axes.margins(x=0.12 if across == "tokens_kept" else 0.22, y=0.07)  # names take room
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(colors=_TEXT, labelsize=9)

@@ -81,6 +81,7 @@ def _row(name: str, own: list[Line], sets: Sequence[Set], other: list[Line], see
         row |= _means(good, lambda line, measure=measure: getattr(line, measure), measure, seed)  # type: ignore[misc]
     row |= _apart(good, other, lambda line: quality(line, sets), "", seed)
     row["tokens_kept"] = _mean([[line.tokens / max(1, line.before) for line in group] for group in _groups(good)])
+    row["by_text"] = any(line.by_text for line in good)
     row["over"], row["failed"] = sum(line.over for line in own), len(own) - len(good)
     row |= _times([line.ms for line in good], sum(line.before for line in good))
     if any(line.read for line in own):

@@ -43,6 +43,7 @@ class Line:
         tokens: tokens of the result.
         over: whether they are more than the limit.
         ms: milliseconds.
+        by_text: whether evidence was looked for in the text, since the runner gave no spans.
         failed: why there is no result.
         text: what a reader reads, where one will.
         result: the same for a local reader, where it is no text.
@@ -60,6 +61,7 @@ class Line:
     tokens: int = 0
     over: bool = False
     ms: float = 0.0
+    by_text: bool = False
     failed: str = ""
     text: str | None = None
     result: Compressed | None = None
@@ -157,6 +159,7 @@ def judge(line: Line, output: Output, row: Row) -> None:
         line.gold = answer_kept(row, output.kept) if answers(row) else None
         line.must = must_keep(row, output.kept)
     elif output.text is not None:
+        line.by_text = True
         line.gold = any(answer in text for answer in answers(row)) if answers(row) else None
         strings = row["extra"]["must_keep"]
         line.must = all(fold(item) in text for item in strings) if strings else None
