@@ -195,6 +195,20 @@ def test_mixed_precision_trains_weights_that_stay_whole(files: dict[str, str], t
         assert {value.dtype for value in encoder.parameters()} == {torch.float32}
 
 
+def test_recall_asks_for_the_rest_of_a_sentence_of_the_passage(files: dict[str, str], tmp_path: Path) -> None:
+    run = run_of(files, tmp_path / "out", "--no-curve", "--qa-share", "0", "--recall", "1", "--text", files["text"])
+    kinds = set()
+    for number in range(20):
+        batch = run.method.draw(number, random.Random(number))
+        kinds.add(batch.kind)
+        for passage, cue, rest in batch.rows:
+            assert len(cue) >= 4 and rest
+            ends = [at for at in range(len(passage)) if passage[at : at + len(cue) + len(rest)] == [*cue, *rest]]
+            assert ends, "cue and rest stand next to each other in the passage"
+    assert kinds == {"recall"}
+    assert run.pass_over()["loss"] > 0
+
+
 def test_held_out_rows_are_not_trained_on(files: dict[str, str], tmp_path: Path) -> None:
     source = run_of(files, tmp_path / "out").method.source
     assert len(source.held_questions) == 3 == len(source.held_texts)

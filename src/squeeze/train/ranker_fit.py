@@ -61,15 +61,15 @@ class Table:
         )
 
 
-def fit(table: Table, recipe: Recipe, seed: int) -> Network:
-    """The network of this recipe, the same for the same seed."""
+def fit(table: Table, recipe: Recipe, seed: int, names: Sequence[str] = FEATURES) -> Network:
+    """The network of this recipe over the features of these names, the same for the same seed."""
     mean, scale = table.rows.mean(axis=0), table.rows.std(axis=0)
     scale[scale < 1e-4] = 1  # a feature that never changes says nothing
     inputs = np.clip((table.rows - mean) / scale, -FARTHEST, FARTHEST).astype(np.float32)
     members = [_member(inputs, table, recipe, np.random.default_rng([seed, index])) for index in range(recipe.members)]
     layers = range(0, len(members[0]), 2)
     return Network(
-        names=FEATURES,
+        names=tuple(names),
         mean=mean.astype(np.float64),
         scale=scale.astype(np.float64),
         weights=tuple(np.stack([member[layer] for member in members]).astype(np.float64) for layer in layers),

@@ -52,13 +52,17 @@ class Arc:
         return found
 
     def draw(self, step: int, chance: random.Random) -> Batch:
-        """A share of questions, from a step on; of the rest a share that repeats and one that goes on."""
+        """A share of questions, from a step on; of the rest shares that recall, repeat, and go on."""
         objective, factor, _ = self.mix.draw(chance)
         ask = chance.random() < self.options.qa_share and step >= self.options.qa_from
         if self.source.questions and (ask or not self.source.texts):
             asked = self.source.asked(self.options.batch, chance)
             context = sum(len(ids) for own in asked for ids in own.every)
             return Batch("question", factor, asked, context, sum(len(own.answer) for own in asked))
+        if chance.random() < self.options.recall:
+            cued = self.source.cued(self.options.batch, chance)
+            context = sum(len(passage) for passage, _, _ in cued)
+            return Batch("recall", factor, cued, context, sum(len(rest) for _, _, rest in cued))
         pairs = self.source.pairs(self.options.batch, chance)
         context = sum(len(passage) for passage, _ in pairs)
         target = context if objective == "reconstruction" else sum(len(following) for _, following in pairs)
@@ -70,6 +74,8 @@ class Arc:
         begin = self.prompts.spelling.begin
         if batch.kind == "question":
             return self._question(step, batch.rows)
+        if batch.kind == "recall":
+            return interleaved(step, [self._cued(*row) for row in batch.rows])  # type: ignore[no-any-return]
         passages, following = ([pair[side] for pair in batch.rows] for side in (0, 1))
         if batch.kind == "reconstruction":
             return reconstruction(step, passages, begin)  # type: ignore[no-any-return]
@@ -109,6 +115,15 @@ class Arc:
             rest = [*turn.answer, *spelling.between] if turn is not asked else []
             pieces.append(("text", [*turn.question, *rest]))
         return [*pieces, ("text", asked.answer)]
+
+    def _cued(self, passage: Ids, cue: Ids, rest: Ids) -> list[tuple[Literal["text", "passage"], Ids]]:
+        spelling = self.prompts.spelling
+        return [
+            ("text", spelling.before),
+            ("passage", passage),
+            ("text", [*spelling.joiner, *cue]),
+            ("text", rest),
+        ]
 
     def _encode(self, passages: Sequence[Ids], factor: int) -> list[torch.Tensor]:
         return self.encoder.encode_batch(passages, factor, task="cont", decoder=self.name)

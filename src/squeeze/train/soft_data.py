@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -250,10 +250,31 @@ def draw_text(
 
     Where a sentence alone is longer than that, the passage ends inside it.
     """
+    ids = prepared.texts[number]
+    start, end = _passage(prepared, number, passage, chance)
+    return ids[start:end], ids[end : end + following]
+
+
+def draw_recall(
+    prepared: Prepared, number: int, passage: int, following: int, chance: random.Random
+) -> tuple[list[int], list[int], list[int]]:
+    """A passage of about so many tokens, the first words of one of its sentences, and at most so many that follow them.
+
+    Only who knows the passage can go on as it does.
+    """
+    ids = prepared.texts[number]
+    start, end = _passage(prepared, number, passage, chance)
+    bounds = [start, *(cut for cut in prepared.cuts[number] if start < cut < end), end]
+    sentences = [pair for pair in pairwise(bounds) if pair[1] - pair[0] >= LEAST]
+    first, last = chance.choice(sentences) if sentences else (start, end)
+    cue = first + chance.randint(LEAST // 4, max(LEAST // 4, (last - first) // 2))
+    return ids[start:end], ids[first:cue], ids[cue : min(last, cue + following)]
+
+
+def _passage(prepared: Prepared, number: int, passage: int, chance: random.Random) -> tuple[int, int]:
+    """Where a passage of about so many tokens starts and ends in a text."""
     ids, cuts = prepared.texts[number], prepared.cuts[number]
     last, least = len(ids) - LEAST // 2, LEAST // 4
-    starts = [0, *(cut for cut in cuts if cut + passage <= last)]
-    start = chance.choice(starts)
+    start = chance.choice([0, *(cut for cut in cuts if cut + passage <= last)])
     near = [cut for cut in cuts if start + least <= cut <= min(start + passage + passage // 4, last)]
-    end = min(near, key=lambda cut: abs(cut - start - passage)) if near else min(start + passage, last)
-    return ids[start:end], ids[end : end + following]
+    return start, min(near, key=lambda cut: abs(cut - start - passage)) if near else min(start + passage, last)

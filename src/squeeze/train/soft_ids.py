@@ -130,7 +130,9 @@ class Prepared:
             info = json.loads((place / INFO).read_text(encoding="utf-8"))
             if (info["format"], info["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"it is {info['format']!r}, version {info['version']!r}")
-            given = {key: tuple(value) if isinstance(value, list) else value for key, value in info["spelling"].items()}
+            given: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in info["spelling"].items()
+            }
             arrays = {path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in place.glob("*.npy")}
             ragged = {name: Ragged(arrays[name], arrays[f"{name}_at"]) for name in _RAGGED}
             found = cls(

@@ -29,7 +29,7 @@ from squeeze.errors import ConfigError, nearest
 from squeeze.soft.inputs import text_embeds
 from squeeze.soft.pooling import averaging
 from squeeze.train.losses import Ids, read_loss
-from squeeze.train.soft_data import Asked, draw_question, draw_text, questions_apart, texts_apart
+from squeeze.train.soft_data import Asked, draw_question, draw_recall, draw_text, questions_apart, texts_apart
 from squeeze.train.soft_ids import Prepared
 
 METHODS = {
@@ -167,6 +167,12 @@ class Source:
         most = chance.randint(min(self.options.shortest, self.options.passage), self.options.passage)
         following = self.options.following
         return [draw_text(self.prepared, chance.choice(self.texts), most, following, chance) for _ in range(count)]
+
+    def cued(self, count: int, chance: random.Random) -> list[tuple[list[int], list[int], list[int]]]:
+        """Passages of about one length, which is drawn, with the start and the rest of a sentence of each."""
+        most = chance.randint(min(self.options.shortest, self.options.passage), self.options.passage)
+        following = self.options.following
+        return [draw_recall(self.prepared, chance.choice(self.texts), most, following, chance) for _ in range(count)]
 
 
 class Prompts:

@@ -14,7 +14,20 @@ from squeeze.errors import ConfigError
 from squeeze.train.soft_method import METHODS
 from squeeze.train.soft_state import STATE, read_state
 
-_FREE = ("model", "text", "data", "rows", "ids", "prepare", "out", "resume", "start", "steps", "minutes", "every")
+_FREE: tuple[str, ...] = (
+    "model",
+    "text",
+    "data",
+    "rows",
+    "ids",
+    "prepare",
+    "out",
+    "resume",
+    "start",
+    "steps",
+    "minutes",
+    "every",
+)
 _FREE += ("threads", "device", "curve", "method")
 
 
@@ -48,6 +61,7 @@ def parse(arguments: Sequence[str] | None) -> Namespace:
     what = parser.add_argument_group("what a step is made of")
     add = what.add_argument
     add("--reconstruction", type=float, default=0.2, help="share of text steps that repeat the passage")
+    add("--recall", type=float, default=0.0, help="share of text steps that end a sentence of the passage (arc)")
     add("--qa-share", type=float, default=0.3, help="share of steps that answer questions, where there are any")
     add("--qa-from", type=int, default=0, help="step from which questions are asked")
     add("--distil", type=float, default=0.0, help="share of the loss that is divergence from the full text")
@@ -111,7 +125,7 @@ def shaping(options: Namespace) -> dict[str, Any]:
 def _checked(options: Namespace) -> Namespace:
     if options.out is None and options.prepare is None:
         raise ConfigError("give --out, or --prepare to write ids alone")
-    for name in ("reconstruction", "qa_share", "distil", "floor"):
+    for name in ("reconstruction", "recall", "qa_share", "distil", "floor"):
         if not 0 <= getattr(options, name) <= 1:
             raise ConfigError(f"{name} is {getattr(options, name)}; allowed: 0 to 1")
     least = {
