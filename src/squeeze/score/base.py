@@ -17,8 +17,16 @@ from squeeze.types import Passage
 
 Scores = NDArray[np.float64]
 
-_SCORERS = {"bm25": ("squeeze.score.lexical", "Bm25"), "ranker": ("squeeze.score.ranker", "Ranker")}
+_SCORERS = {
+    "bm25": ("squeeze.score.lexical", "Bm25"),
+    "cross_encoder": ("squeeze.score.cross_encoder", "CrossEncoder"),
+    "embedding": ("squeeze.score.embedding", "Embedding"),
+    "ranker": ("squeeze.score.ranker", "Ranker"),
+}
 """Name of a scorer -> its module and class, imported on first use."""
+
+_WITH_MODEL = ("cross_encoder", "embedding")
+"""Scorers after whose name a colon and a model may stand."""
 
 DEFAULT_SCORER = "ranker"
 """The scorer of methods that rank sentences."""
@@ -103,7 +111,8 @@ def load_scorer(spec: Any, **options: Any) -> Scorer:
     """The scorer of that name, or the given one.
 
     Args:
-        spec: a name, a `Scorer`, or a callable `(unit texts, query) -> scores`.
+        spec: a name, one with a model (`"embedding:FOLDER or hub name"`), a `Scorer`, or a callable
+            `(unit texts, query) -> scores`.
         options: passed to the scorer of that name.
 
     Raises:
@@ -111,10 +120,13 @@ def load_scorer(spec: Any, **options: Any) -> Scorer:
         ConfigError: it is neither a name, nor a scorer, nor a callable.
     """
     if isinstance(spec, str):
+        name, _, model = spec.partition(":")
+        if model and name in _WITH_MODEL:
+            spec, options = name, {"model": model, **options}
         if spec not in _SCORERS:
             raise UnknownMethodError(f"no scorer is called {spec!r}; {nearest(spec, _SCORERS)}")
-        module, name = _SCORERS[spec]
-        scorer: Scorer = getattr(importlib.import_module(module), name)(**options)
+        module, kind = _SCORERS[spec]
+        scorer: Scorer = getattr(importlib.import_module(module), kind)(**options)
         return scorer
     if isinstance(spec, type):
         raise ConfigError(f"scorer is the class {spec.__name__}; give an instance of it")
