@@ -202,7 +202,7 @@ def test_the_commands_warm_tell_and_prune(tmp_path: Path, capsys: pytest.Capture
         (["prune", str(root), "--max-bytes", "much"], "number of bytes"),
         (["warm", str(root), str(corpus), "--method", "edu"], "no vectors"),
         (["warm", str(root), str(corpus), "--option", "cache=x"], "first argument"),
-        (["warm", str(root), str(corpus)], "no default encoder"),
+        (["warm", str(root), str(corpus), "--method", "compllm"], "no default encoder"),
     ]:
         failed = run(app, ["cache", *wrong])
         assert isinstance(failed.exception, ConfigError) and message in str(failed.exception)

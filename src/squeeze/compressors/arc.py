@@ -6,15 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from squeeze.base import SoftEncoder
-from squeeze.errors import ConfigError, need
+from squeeze.errors import need
 from squeeze.registry import register
 from squeeze.tokens import Tokenizer
-
-_USAGE = (
-    "arc has no default encoder yet: give the model that reads the vectors and an encoder trained for it, "
-    'load("arc", model="folder or hub name", checkpoint="folder or hub name"); an encoder is made with '
-    "squeeze.soft.ArcEncoder.from_model(model, settings), trained, and saved with save_pretrained(folder)"
-)
 
 
 @register("arc")
@@ -40,8 +34,10 @@ class ARC(SoftEncoder):
         Args:
             tokenizer: what counts; `"estimate"` stands for the model's own.
             model: the language model that reads the vectors: a folder, a hub name, or a loaded Hugging Face model
-                (then give its tokenizer as `tokenizer`). May be left out where the checkpoint holds all its weights.
-            checkpoint: the encoder: a folder, a hub name, or an `ArcEncoder`.
+                (then give its tokenizer as `tokenizer`). May be left out where the checkpoint holds all its weights,
+                and where the checkpoint is left out, too: then it is SmolLM2-135M-Instruct as
+                `python -m squeeze.bench.smollm2` makes it.
+            checkpoint: the encoder: a folder, a hub name, or an `ArcEncoder`; the one that ships if left out.
             decoder: which decoder of the checkpoint the model is; needed where it has several.
             device: where to encode, `"cuda"` say; where the weights are if left out.
             cache: where vectors of chunks are found and kept: a folder, or a `squeeze.soft.VectorCache`.
@@ -50,9 +46,12 @@ class ARC(SoftEncoder):
             ConfigError: something is missing, or the model is not the one that the checkpoint was made for.
             CorruptError: the checkpoint does not read.
         """
-        if checkpoint is None:
-            raise ConfigError(_USAGE)
-        opened = need("squeeze.soft.opening", extra="soft").open_arc(checkpoint, model, tokenizer, decoder)
+        opening = need("squeeze.soft.opening", extra="soft")
+        opened = (
+            opening.open_shipped(model, tokenizer)
+            if checkpoint is None
+            else opening.open_arc(checkpoint, model, tokenizer, decoder)
+        )
         super().__init__(tokenizer=opened.counts)
         self.encoder: Any = opened.encoder if device is None else opened.encoder.to(device)
         self.decoder: str = opened.decoder

@@ -10,12 +10,6 @@ from squeeze.errors import ConfigError, need
 from squeeze.registry import register
 from squeeze.tokens import Tokenizer
 
-_USAGE = (
-    "compllm has no default encoder yet: give the model that reads the vectors and an encoder trained on it, "
-    'load("compllm", model="folder or hub name", checkpoint="folder or hub name"); an encoder is made with '
-    "squeeze.soft.CompEncoder(model, settings), trained, and saved with save_pretrained(folder)"
-)
-
 
 @register("compllm")
 class CompLLM(SoftEncoder):
@@ -49,7 +43,8 @@ class CompLLM(SoftEncoder):
             CorruptError: the checkpoint does not read.
         """
         if checkpoint is None or model is None:
-            raise ConfigError(_USAGE)
+            advice = need("squeeze.soft.reference", extra="soft").advice("compllm")
+            raise ConfigError(f"compllm has no default encoder; {advice}")
         opened = need("squeeze.soft.compllm_files", extra="soft").open_compllm(checkpoint, model, tokenizer)
         super().__init__(tokenizer=opened.counts)
         self.encoder: Any = opened.encoder if device is None else opened.encoder.to(device)

@@ -10,7 +10,7 @@ never changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike
 from typing import Any
@@ -213,7 +213,11 @@ class ArcEncoder(nn.Module):
 
     def fingerprint(self) -> str:
         """16 hex digits that name the weights and settings as they are now."""
-        return weights_fingerprint(self.own_state().items(), repr((asdict(self.settings), self.base.fingerprint)))
+        return self.fingerprint_of(self.own_state())
+
+    def fingerprint_of(self, state: Mapping[str, torch.Tensor]) -> str:
+        """16 hex digits that name these weights under the settings."""
+        return weights_fingerprint(state.items(), repr((asdict(self.settings), self.base.fingerprint)))
 
     def save_pretrained(self, folder: str | PathLike[str], tokenizer: Any = None) -> None:
         """Writes the encoder as safetensors and JSON (see `squeeze.soft.checkpoint.save`)."""

@@ -20,7 +20,9 @@ FORMAT = "squeeze.arc"
 VERSION = 1
 
 
-def save(encoder: ArcEncoder, folder: str | os.PathLike[str], tokenizer: Any = None) -> None:
+def save(
+    encoder: ArcEncoder, folder: str | os.PathLike[str], tokenizer: Any = None, dtype: torch.dtype | None = None
+) -> None:
     """Writes an encoder; a save that fails leaves the checkpoint that was there.
 
     Args:
@@ -28,16 +30,18 @@ def save(encoder: ArcEncoder, folder: str | os.PathLike[str], tokenizer: Any = N
         folder: where; made if need be.
         tokenizer: the encoder's Hugging Face tokenizer, saved beside it. Needed where the encoder's base is another
             model than the decoder.
+        dtype: of the tensors in the file; their own if left out.
 
     Raises:
         ConfigError: the folder cannot be written to, or the disk is full.
     """
-    info = head(FORMAT, VERSION, encoder.fingerprint()) | {
+    state = {key: value if dtype is None else value.to(dtype) for key, value in encoder.own_state().items()}
+    info = head(FORMAT, VERSION, encoder.fingerprint_of(state)) | {
         "settings": {**asdict(encoder.settings), "factors": list(encoder.settings.factors)},
         "base": asdict(encoder.base),
         "decoders": {name: asdict(decoder) for name, decoder in encoder.decoders.items()},
     }
-    write(folder, info["weights"], encoder.own_state(), info)
+    write(folder, info["weights"], state, info)
     if tokenizer is not None:
         tokenizer.save_pretrained(os.fspath(folder))
 
@@ -69,6 +73,8 @@ def load(name: str | os.PathLike[str], model: Any = None) -> ArcEncoder:
         raise CorruptError(f"the weights in {folder} are not those that its {info.get('fingerprint')!r} stands for")
     for key, value in encoder.named_parameters():
         value.requires_grad_(base.own or is_own(key))
+    if not base.own:  # what ships is stored in half precision
+        encoder.to(next(encoder.cut.embed.parameters()).dtype)
     return encoder.eval()
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from squeeze.errors import ConfigError, InputError
 from squeeze.soft.arc import ArcEncoder
 from squeeze.soft.checkpoint import has_tokenizer, load, needs_model
-from squeeze.soft.files import folder_of
+from squeeze.soft.files import folder_of, read_info
 from squeeze.soft.fingerprint import model_fingerprint
 from squeeze.soft.models import check_model, load_hf_tokenizer, load_model, tokenizer_of
+from squeeze.soft.reference import advice, shipped, shipped_model
 from squeeze.tokens import Tokenizer, load_tokenizer
 
 
@@ -71,6 +72,26 @@ def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None) -
     models = tokenizer_of(model, tokenizer) if model is not None or own is None else own
     counts = load_tokenizer(models if isinstance(tokenizer, str) and tokenizer == "estimate" else tokenizer)
     return Opened(encoder.eval(), name, reads, load_tokenizer(models if own is None else own), counts)
+
+
+def open_shipped(model: Any, tokenizer: Any) -> Opened:
+    """The encoder that ships, for a model, or for the one that it was trained for where none is given.
+
+    Args:
+        model: as for `open_arc`, or None.
+        tokenizer: what counts; `"estimate"` for the model's own.
+
+    Raises:
+        ConfigError: it was trained for another model, or that model has not been converted yet.
+    """
+    folder = shipped("arc")
+    if model is None:
+        return open_arc(folder, shipped_model(), tokenizer, None)
+    loaded = load_model(model) if isinstance(model, str | os.PathLike) else model
+    made_for = read_info(folder)["base"]["fingerprint"]
+    if model_fingerprint(loaded) != made_for:
+        raise ConfigError(f"the checkpoint of arc that ships was trained for another model; {advice('arc')}")
+    return open_arc(folder, model, tokenizer, None)
 
 
 def _fingerprint(encoder: ArcEncoder, name: str, model: Any) -> str:
