@@ -252,8 +252,10 @@ def test_vectors_leave_room_for_text(ram: RAM) -> None:
     )
     many = [text for text in LONG for _ in range(8)]
     assert any(isinstance(part, TextPart) for part in half.compress(many, QUERY, budget=90).parts)
-    result = none.compress(LONG, QUERY, budget=60)
-    assert result.tokens_after <= 60 and vectors(result), "what no text fits into is filled with vectors"
+    for limit in (30, 60, 120):
+        result = none.compress([Passage(text, overhead=3) for text in LONG], QUERY, budget=limit)
+        assert result.tokens_after <= limit and not vectors(result)
+        assert bool(result.text) == (limit > 30) and {unit.reason for unit in result.units()} <= {"score", "budget"}
 
 
 def test_overheads_and_titles_count(ram: RAM) -> None:

@@ -148,24 +148,25 @@ class Mix:
         Args:
             allocator: shares the budget.
             limit: most tokens and vectors together, overheads of shown passages included.
-            most: vectors that come before any text.
+            most: vectors that come before any text; 0 for no vectors at all, so that what is not text is left out.
         """
         best = np.argsort(-self.scores, kind="stable").tolist()
         states = np.zeros(len(best), dtype=np.int8)
-        self._show(states, best, min(limit, max(0, most)), limit)
-        shown = [index for index in range(len(best)) if states[index]]
+        self._show(states, best, most, limit)
+        shown = [index for index in range(len(best)) if states[index] or not most]
         sizes = [self.found.sizes[index] for index in shown]
-        room = max(0, limit - self._measured(states)) + len(shown)
+        room = max(0, limit - self._measured(states)) + int((states == VECTOR).sum())
         shares = allocator.share(sizes, self.scores[shown].tolist(), room)
         order = sorted(range(len(shown)), key=lambda at: (-shares[at] / sizes[at], -self.scores[shown[at]], at))
         self._open(states, [shown[at] for at in order], limit)
-        self._show(states, best, len(best), limit)
+        if most:
+            self._show(states, best, len(best), limit)
         return states
 
     def _show(self, states: States, best: Sequence[int], most: int, limit: int) -> None:
         """Gives vectors to the best segments that have nothing, up to `most`, while the limit holds."""
-        seen = {self.found.segments[index].passage for index in np.flatnonzero(states).tolist()}
         spent, made = self._measured(states), list[int]()
+        seen = self._seen(states)
         for index in best:
             passage = self.found.segments[index].passage
             cost = 1 + (0 if passage in seen else self.passages[passage].overhead)
@@ -179,22 +180,32 @@ class Mix:
             states[made.pop()] = LEFT
 
     def _open(self, states: States, order: Sequence[int], limit: int) -> None:
-        """Turns vectors into text, in this order, while the limit holds."""
+        """Turns what is shown otherwise, or not, into text, in this order, while the limit holds."""
+        before, seen = states.copy(), self._seen(states)
         opened: list[int] = []
         spent, tried = self._measured(states), 0
         for index in order:
-            if spent + self.found.sizes[index] - 1 <= limit:
+            passage = self.found.segments[index].passage
+            cost = self.found.sizes[index] - int(states[index] == VECTOR)
+            cost += 0 if passage in seen else self.passages[passage].overhead
+            if spent + cost <= limit:
                 opened.append(index)
                 states[index] = TEXT
-                spent += self.found.sizes[index] - 1
+                seen.add(passage)
+                spent += cost
         while opened and self._measured(states) > limit:  # joiners, titles and gaps come on top of sizes
-            states[opened.pop()] = VECTOR
+            at = opened.pop()
+            states[at] = before[at]
         for index in order:
-            if states[index] == VECTOR and tried < _TRIES:
+            if states[index] != TEXT and tried < _TRIES:
                 tried += 1
                 states[index] = TEXT
                 if self._measured(states) > limit:
-                    states[index] = VECTOR
+                    states[index] = before[index]
+
+    def _seen(self, states: States) -> set[int]:
+        """Passages of which something is shown."""
+        return {self.found.segments[index].passage for index in np.flatnonzero(states).tolist()}
 
     def _measured(self, states: States) -> int:
         return self.measure(self.parts(states))

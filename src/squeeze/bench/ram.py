@@ -9,7 +9,7 @@ log-probability of the answer's tokens after the full text, no context, and what
 `--arc` names a checkpoint) and `ram` keep of it, with bootstrap intervals; a context is the gold passages among others.
 `--recall`: the share of segments holding the answer that are among the best segments of a quarter of the tokens, by
 the untrained encoder, by the checkpoint, and by the scorer `ranker` (a segment counts what its best sentence does).
-`ram, ranker` is `ram` with that scorer in place of its own ranking.
+`ram, ranker` is `ram` with that scorer in place of its own ranking, `ram, no vectors` text alone.
 `--speed`: from the passages to the end of an answer of 32 tokens, in processor time, encoding included.
 """
 
@@ -85,6 +85,7 @@ def conditions(model: Any, tokenizer: Any, given: argparse.Namespace) -> dict[st
         found["arc"] = partial(made, load("arc", checkpoint=given.arc, **own))
     own |= {"checkpoint": given.checkpoint, "allocation": given.allocation}
     found["ram"] = partial(made, load("ram", **own))
+    found["ram, no vectors"] = partial(made, load("ram", vectors=0, **own))
     found["ram, ranker"] = partial(made, load("ram", scorer="ranker", **own))
     return found
 
@@ -108,6 +109,8 @@ def likelihood(reader: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
                     found.setdefault((name, keep), []).append(float(np.mean(scores)))
                     share = context.kept if isinstance(context, Compressed) else float(context is not None)
                     shares.setdefault((name, keep), []).append(share)
+            if number % 10 == 9:  # a long run shows where it is
+                print(number + 1, {key: round(float(np.mean(own)), 3) for key, own in found.items()}, flush=True)
         data = Path(path).name.split(".")[0]
         for (name, keep), values in found.items():
             line = {"data": data, "condition": name, "keep": keep, "rows": len(values), **interval(values)}

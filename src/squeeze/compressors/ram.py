@@ -25,7 +25,7 @@ from squeeze.types import Notice, SoftPart, TextPart, Unit
 _USAGE = (
     'give the model that encodes and reads, and a checkpoint for it: load("ram", model="folder or hub name", '
     'checkpoint="folder or hub name"); an untrained encoder, usable but weak, is made with '
-    "squeeze.soft.RamEncoder(model, squeeze.soft.RamSettings(layers=4)) and given as checkpoint"
+    "squeeze.soft.RamEncoder(model, squeeze.soft.RamSettings(layers=2)) and given as checkpoint"
 )
 
 ALLOCATIONS: dict[str, Allocator] = {
@@ -44,6 +44,9 @@ class RAM(Compressor):
     the question; the best stay text, and each other one becomes a vector, in which its words weigh by how near they are
     to the question. A result is read with `squeeze.soft.Reader`; kept tokens and vectors count alike. Where even the
     vectors are too many, those of the farthest segments are left out. Input within the limit stays text as a whole.
+
+    A model has to learn to read the vectors: `python -m squeeze.train.soft --method ram` trains them, and
+    `python -m squeeze.bench.ram` measures whether a model answers better with them than without (`vectors=0`).
     """
 
     family: ClassVar[str] = "hybrid"
@@ -72,7 +75,8 @@ class RAM(Compressor):
             allocation: what stays text: `"top_k"`, `"dast"`, `"expand"`, or an allocator of `squeeze.allocate`.
             options: `scorer`, a scorer that ranks in place of the encoder (then a segment counts what its best sentence
                 does); `segment_tokens`, the width of a segment (48); `vectors`, the most of the budget that vectors
-                take while there is text to show, 0 to 1 (0.5); `gap` and `titles` as in `edu`.
+                take while there is text to show, 0 to 1 (0.5; 0 leaves out what is not text); `gap` and `titles` as in
+                `edu`.
 
         Raises:
             ConfigError: something is missing or not allowed, or the model is not the one that the checkpoint was made
@@ -114,7 +118,8 @@ class RAM(Compressor):
         scores = self._scores(job, layouts, found, read)
         mix = Mix(job.passages, layouts, found, scores, self.options.style, partial(self._reached, job))
         limit = job.limit or 0
-        states = mix.states(self.allocator, limit, int(self.options.vectors * limit))
+        share = self.options.vectors
+        states = mix.states(self.allocator, limit, max(1, int(share * limit)) if share else 0)
         parts = mix.parts(states, read.vectors, self.fingerprint)
         return Draft(tuple(parts), _units(found, np.clip(scores, 0, 1), states), _notices(limit, states))
 

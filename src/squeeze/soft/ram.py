@@ -6,8 +6,8 @@
               → one vector in the model's input-embedding space
 
 The layers are the reader's own: their weights are shared with the model, which is never changed. What is trained is the
-head, the alignment layer and, where asked for, low-rank adapters on the layers. An untrained encoder is usable: its
-head gives the cosine of the mean states, as in the paper, and its vectors are weighted means of input embeddings.
+head, the alignment layer and, where asked for, low-rank adapters on the layers. Untrained, the head gives the cosine of
+the mean states, as in the paper, and vectors are weighted means of input embeddings.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class RamSettings:
             ranked and pooled as one.
         rank: width of the contrastive head's bottleneck.
         hidden: width between the alignment layer's two maps; 0 for the model's own.
-        sharpness: what cosines are multiplied by before the softmax that pools; 1 as in the paper, where it makes
-            weights nearly even.
+        sharpness: what cosines are multiplied by before the softmax that pools, 0 to 20. At 1, as in the paper, weights
+            are nearly even, and a reader that was not trained on such vectors takes them badly; the more, the nearer a
+            vector is to the words of its segment that are near the question.
         lora: rank of the low-rank adapters on the layers; 0 for none.
         alpha: scale of the adapters.
     """
@@ -56,7 +57,7 @@ class RamSettings:
     limit: int = 256
     rank: int = 128
     hidden: int = 0
-    sharpness: float = 1.0
+    sharpness: float = 20.0
     lora: int = 0
     alpha: int = 32
 
