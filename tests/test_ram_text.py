@@ -37,7 +37,7 @@ def test_near_is_whole_and_far_is_skimmed() -> None:
 def test_skims_keep_to_their_share() -> None:
     for share in (0.0, 0.1, 0.3, 0.5):
         compressor = squeeze.load(
-            "ram_text", tokenizer=words, skim=share, scorer=lambda units, query: [0.5] * len(units)
+            "ram_text", tokenizer=words, skim=share, show_from=1, scorer=lambda units, query: [0.5] * len(units)
         )
         texts = [
             f"Alpha {i} is here now, because the {i} beta was there before it all began to shift." for i in range(12)

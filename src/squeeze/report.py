@@ -30,7 +30,7 @@ _REASONS = {
     "needed": "a kept unit needs it",
     "min_keep": "min_keep asks for it",
     "all": "everything fits",
-    "cut": "cut at a word, nothing fitted whole",
+    "cut": "cut at a word, there was no room for all of it",
     "budget": "the budget was spent",
     "duplicate": "the same text is kept elsewhere",
     "below_min_score": "its score is below min_score",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from squeeze.score.base import Corpus
+from squeeze.types import Span
 
 Measure = Callable[[Iterable[int]], int]
 """Tokens of the rendered result of some units."""
+
+MeasureWith = Callable[[Iterable[int], Mapping[int, Span]], int]
+"""Tokens of the rendered result of some units and of spans of others."""
 
 _ROUNDS = 8
 """How often the estimate of the rendered length is corrected before the best choice so far is taken."""

@@ -25,7 +25,7 @@ _LIFT, _LIFT_FACT = 0.8, 0.4
 """What a unit of a near segment counts at least, as a share of the segment's score. The second is for a question that
 asks for a time, a number or a name: one sentence answers it, and what leads there may stand in another passage."""
 
-_LEAST_SKIM = 4
+LEAST_SKIM = 4
 """Tokens below which a skim says nothing."""
 
 Ints = NDArray[np.int64]
@@ -85,17 +85,21 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decision for one call.
+    """The decision for one call, before units are chosen.
 
     Attributes:
         layouts: the segmentation, skims being pieces of their own.
         scores: of the pieces of each layout.
         keys: what the pieces of each layout are tried by, the highest first: above 1 for skims.
+        query: the question, or None.
+        room: tokens that skims may take.
     """
 
     layouts: tuple[Layout, ...]
     scores: tuple[Scores, ...]
     keys: tuple[Scores, ...]
+    query: str | None
+    room: int
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class Planner:
     extra: int
 
     def plan(self, reading: Reading, limit: int) -> Plan:
-        """What is near within `limit` tokens, and a skim of what is far, by passages first, then by segments."""
+        """What is near within `limit` tokens, and skims of far segments of passages that will be shown."""
         seg = segments(self.corpus, self.tokens, self.scores, reading.width)
         room = int(reading.share * limit)
         shares = reading.allocator.share(seg.sizes.tolist(), seg.scores.tolist(), limit - room)
@@ -136,46 +140,46 @@ class Planner:
             layouts.append(split)
             scores.append(self.scores[units])
             tries.append(keys[units] + 2.0 * skimmed)
-        return Plan(tuple(layouts), tuple(scores), tuple(tries))
+        return Plan(tuple(layouts), tuple(scores), tuple(tries), self.query, room)
 
     @property
     def _lift(self) -> float:
         return _LIFT_FACT if self.query is not None and any(asks_for(self.query)) else _LIFT
 
     def _skims(self, seg: Segments, keys: Scores, rest: int, room: int) -> dict[int, Span]:
-        """Units of which a span stands for what is far, within `room` tokens: what `rest` tokens will not reach."""
+        """Units of which a span stands for a far segment, within `room` tokens: what `rest` tokens will not reach.
+
+        Passages that will not be reached at all have skims of their own (see `squeeze.floor`).
+        """
         passage = self.corpus.passage
         order = np.argsort(-keys, kind="stable")
         reached = order[np.cumsum(np.asarray(self.tokens, dtype=np.int64)[order]) <= rest]
         best, shown = np.zeros(len(self.corpus.passages)), np.zeros(len(self.corpus.passages), dtype=bool)
         np.maximum.at(best, passage, self.scores)
         shown[passage[reached]] = True
-        ends = np.searchsorted(passage, np.arange(len(best) + 1))
-        skims, used = self._within([np.arange(*ends[at : at + 2]) for at in np.flatnonzero(~shown & (best > 0))], room)
-        seen = np.zeros(len(seg.sizes), dtype=bool)
+        room -= (LEAST_SKIM + self.extra) * int((~shown & (best > 0)).sum())  # that much those passages take
+        seen = ~shown[seg.passage]
         seen[seg.of[reached]] = True
-        seen[seg.of[list(skims)]] = True
         ends = np.searchsorted(seg.of, np.arange(len(seen) + 1))
         parts = [np.arange(*ends[at : at + 2]) for at in np.flatnonzero(~seen & (seg.scores > 0))]
-        return skims | self._within(parts, room - used)[0]
+        return self._within(parts, room)
 
-    def _within(self, groups: Sequence[Ints], room: int) -> tuple[dict[int, Span], int]:
-        """For each group of units that gets a share, one of them with the span that is its skim; and tokens used."""
-        least = _LEAST_SKIM + self.extra
+    def _within(self, groups: Sequence[Ints], room: int) -> dict[int, Span]:
+        """For each group of units that gets a share, one of them with the span that is its skim."""
+        least = LEAST_SKIM + self.extra
         best = sorted(groups, key=lambda group: -self.scores[group].max())[: max(0, room) // least]  # no room for more
         found = [(self._clause(group), float(self.scores[group].max())) for group in best]
         clauses = [(clause, weight) for clause, weight in found if clause is not None]
         caps = [self._cost(unit, span) for (unit, span), _ in clauses]
         shares = apportion([weight for _, weight in clauses], caps, max(0, room), minimum=least)
-        skims, used = dict[int, Span](), 0
+        skims = dict[int, Span]()
         for ((unit, span), _), cap, share in zip(clauses, caps, shares.tolist(), strict=True):
             if share < min(least, cap):
                 continue
             shown = span if share >= cap else self._shortened(unit, span, share)
             if shown is not None:
                 skims[unit] = shown
-                used += self._cost(unit, shown)
-        return skims, used
+        return skims
 
     def _clause(self, group: Ints) -> tuple[int, Span] | None:
         """The unit of a group and the clause of it that say most about the query."""
@@ -185,9 +189,7 @@ class Planner:
         unit = max(prose, key=lambda index: (self.scores[index], -index))
         piece, text = self._piece(unit), self._text(unit)
         if self._plain(unit):
-            spans = [span for span in cut_sentences(text, [(piece.start, piece.end)])[0] if text[slice(*span)].strip()]
-            shares = word_shares([text[slice(*span)] for span in spans], self.query or "")
-            return unit, spans[int(np.argmax(shares))]
+            return unit, clause(text, (piece.start, piece.end), self.query)
         return unit, (piece.start, piece.end)
 
     def _shortened(self, unit: int, span: Span, share: int) -> Span | None:
@@ -216,6 +218,13 @@ class Planner:
     def _plain(self, unit: int) -> bool:
         """Whether the unit may be split: a layout that computes its own spans cannot have pieces of pieces."""
         return type(self.corpus.layouts[int(self.corpus.passage[unit])]) is Layout
+
+
+def clause(text: str, span: Span, query: str | None) -> Span:
+    """The clause of a sentence that shares most with the query; the first where several do."""
+    spans = [clause for clause in cut_sentences(text, [span])[0] if text[slice(*clause)].strip()]
+    shares = word_shares([text[slice(*clause)] for clause in spans], query or "")
+    return spans[int(np.argmax(shares))]
 
 
 def _split(text: str, layout: Layout, skims: dict[int, Span]) -> tuple[Layout, Ints, NDArray[np.bool_]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from squeeze.cutting import cut
 from squeeze.render import JOINER, parts
 from squeeze.score.base import Corpus
 from squeeze.segment.layout import Layout
-from squeeze.select import Choice, Costs, Picks, within
+from squeeze.select import Choice, Costs, Picks
 from squeeze.tokens import count_many
 from squeeze.types import Notice, Span, TextPart, Unit
 
@@ -31,10 +31,12 @@ class Outcome:
     Attributes:
         picks: the chosen units.
         cuts: units of which a span of their passage is kept, where nothing fitted whole.
+        skims: units of which a span is kept because the method shows no more of them.
     """
 
     picks: Picks = field(default_factory=dict)
     cuts: Mapping[int, Span] = field(default_factory=dict)
+    skims: Mapping[int, Span] = field(default_factory=dict)
 
 
 class Selection:
@@ -74,15 +76,14 @@ class Selection:
     def _chosen(self, choice: Choice, limit: int, base: int = 0) -> Outcome:
         """What fits of a choice whose units are those from `base` on, by their numbers in the whole call."""
 
-        def measure(units: Iterable[int]) -> int:
-            return self.measure([base + unit for unit in units])
+        def measure(units: Iterable[int], spans: Mapping[int, Span]) -> int:
+            return self.measure([base + unit for unit in units], {base + unit: span for unit, span in spans.items()})
 
-        order = self.selector.arranged(choice, limit)
-        found = within(replace(choice, order=order), limit, measure)
+        found, spans = self.selector.chosen(choice, limit, measure)
         picks = {base + unit: wanted for unit, wanted in found.items()}
         if self.selector.cuts_last or not picks:
             return Outcome(picks, self._cut([base + unit for unit in choice.order], picks, limit))
-        return Outcome(picks)
+        return Outcome(picks, skims={base + unit: span for unit, span in spans.items()})
 
     def _each(self, limit: int) -> Outcome:
         """What each passage keeps within a share of its own.
@@ -147,7 +148,7 @@ class Selection:
 
     def parts(self, outcome: Outcome) -> list[TextPart]:
         """The rendered parts of an outcome."""
-        return self._render(outcome.picks, outcome.cuts)
+        return self._render(outcome.picks, {**outcome.cuts, **outcome.skims})
 
     def _cut(self, wanted: Sequence[int], picks: Picks, limit: int) -> dict[int, Span]:
         """A unit cut at a word, where nothing fits whole."""
@@ -180,7 +181,7 @@ class Selection:
 
     def _reason(self, unit: int, outcome: Outcome) -> tuple[bool, str]:
         known = self.ranking
-        if unit in outcome.cuts:
+        if unit in outcome.cuts or unit in outcome.skims:
             return True, "cut"
         wanted = outcome.picks.get(unit)
         if wanted is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +17,8 @@ from squeeze.render import GAP, Style
 from squeeze.score.base import DEFAULT_SCORER, Corpus, Scores, load_scorer
 from squeeze.segment.blocks import UnitKind
 from squeeze.segment.layout import Layout
-from squeeze.select import Choice
+from squeeze.select import Choice, MeasureWith, Picks, within
+from squeeze.types import Span
 
 UNITS = ("sentence", "edu")
 
@@ -90,6 +91,11 @@ class Selector(Compressor):
         A method overrides this when more than scores decides: what is tried first, and up to which share of `limit`.
         """
         return choice.order
+
+    def chosen(self, choice: Choice, limit: int, measure: MeasureWith) -> tuple[Picks, Mapping[int, Span]]:
+        """The units to keep, and spans of further units; `measure` counts the result of both."""
+        order = self.arranged(choice, limit)
+        return within(replace(choice, order=order), limit, lambda units: measure(units, {})), {}
 
     def _compress(self, job: Job) -> Draft:
         layouts = self._layouts(job)
