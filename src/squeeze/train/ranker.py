@@ -42,19 +42,28 @@ def read(folder: Path, part: str, names: Sequence[str], limit: int, variants: Se
     sets: Sets = {}
     sources = []
     for name in names:
-        rows = list(read_rows(folder / f"{name}.{part}.jsonl.gz"))
-        rows = [row for row in rows if _tells(row)]
-        if part == "train":
-            rows = [rows[index] for index in np.random.default_rng(0).permutation(len(rows))]
-        rows = rows[:limit]
+        rows = telling(folder, part, name, limit)
         if not rows:
             continue
         sets[name] = {variant: [example(row, variant) for row in rows] for variant in variants}
-        extras = [row.get("extra", {}) for row in rows]
-        named = {key: sorted({str(extra.get(key)).split(":")[0] for extra in extras}) for key in ("source", "license")}
-        sources.append({"set": name, "rows": len(rows), **named})
+        sources.append(source(name, rows))
         print(f"{name}: {len(rows)} rows", flush=True)
     return sets, sources
+
+
+def telling(folder: Path, part: str, name: str, limit: int) -> list[dict[str, Any]]:
+    """At most `limit` rows of a set that can show that evidence survives; those to fit on are drawn from all."""
+    rows = [row for row in read_rows(folder / f"{name}.{part}.jsonl.gz") if _tells(row)]
+    if part == "train":
+        rows = [rows[index] for index in np.random.default_rng(0).permutation(len(rows))]
+    return rows[:limit]
+
+
+def source(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Where the rows of a set come from, and under which licences."""
+    extras = [row.get("extra", {}) for row in rows]
+    named = {key: sorted({str(extra.get(key)).split(":")[0] for extra in extras}) for key in ("source", "license")}
+    return {"set": name, "rows": len(rows), **named}
 
 
 def _tells(row: dict[str, Any]) -> bool:
@@ -62,6 +71,15 @@ def _tells(row: dict[str, Any]) -> bool:
     extra = row.get("extra", {})
     fair = row["answers"] and not extra.get("long_form") and extra.get("answer_in_gold", True)
     return bool(fair or extra.get("supporting_sentences") or extra.get("must_keep"))
+
+
+def write_sources(weights: Path, scorer: str, sources: Sequence[dict[str, Any]]) -> None:
+    """Writes beside weights what they were fitted on."""
+    lines = [
+        f"{one['set']}: {one['rows']} rows; {', '.join(one['license'])}; {', '.join(one['source'])}" for one in sources
+    ]
+    head = f"The weights of the {scorer} were fitted on questions, passages and answers of these sets:\n\n"
+    weights.with_suffix(".sources.txt").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def survival(examples: Sequence[Example], model: Model, keep: float = KEEP) -> float:
@@ -161,15 +179,7 @@ def main() -> None:
         Table.of([examples for variants in sets.values() for examples in variants.values()]), Recipe(), args.seed
     )
     fitted.save(args.weights)
-    lines = [
-        f"{one['set']}: {one['rows']} rows; {', '.join(one['license'])}; {', '.join(one['source'])}" for one in sources
-    ]
-    args.weights.with_suffix(".sources.txt").write_text(
-        "The weights of the ranker were fitted on questions, passages and answers of these sets:\n\n"
-        + "\n".join(lines)
-        + "\n",
-        encoding="utf-8",
-    )
+    write_sources(args.weights, "ranker", sources)
     print(f"wrote {args.weights}, {args.weights.stat().st_size:,} bytes, after {time.perf_counter() - started:.0f} s")
     if not args.report:
         return
