@@ -6,7 +6,7 @@ INTEGRATIONS := $(filter-out $(RAY),$(patsubst %/pyproject.toml,%,$(wildcard int
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-ray lint core dev clean
+.PHONY: demo test examples test-ray lint core dev clean
 
 demo: core  ## compresses a shipped document set for a question and writes demo.html
 	$(BIN)/python examples/demo.py
@@ -16,6 +16,9 @@ test: dev  ## ruff, mypy --strict and pytest, with everything that they need
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2
+
+examples: dev  ## runs the notebooks and compares their figures with the committed ones
+	OMP_NUM_THREADS=1 $(BIN)/python examples/notebooks.py
 
 test-ray: dev  ## the Ray Data pipelines on local Ray with two workers; apart, as Ray is large and slow to start
 	$(PIP) --editable '$(RAY)[dev]'
