@@ -4,6 +4,8 @@ VENV ?= .venv
 RAY := integrations/ray-squeeze
 INTEGRATIONS := $(filter-out $(RAY),$(patsubst %/pyproject.toml,%,$(wildcard integrations/*/pyproject.toml)))
 BIN := $(VENV)/bin
+PEERS := light embeddings llmlingua
+PEER_OPTIONS ?= --workers 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test examples test-ray lint core dev clean
@@ -23,6 +25,17 @@ examples: dev  ## runs the notebooks and compares their figures with the committ
 test-ray: dev  ## the Ray Data pipelines on local Ray with two workers; apart, as Ray is large and slow to start
 	$(PIP) --editable '$(RAY)[dev]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(RAY)/tests
+
+# DATA names question-answering rows: make peers DATA="nq.jsonl.gz squad.jsonl.gz"
+peers: dev $(PEERS:%=.venv-peers/%/.done)  ## runs other packages, each set in an environment of its own, beside edu
+	OMP_NUM_THREADS=1 $(BIN)/python -m squeeze.bench.peers $(DATA) $(PEER_OPTIONS) --json reports/peers.json
+
+.venv-peers/%/.done: src/squeeze/bench/peers/requirements/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	test ! -f $(<:.txt=.no-deps.txt) || $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --requirement $(<:.txt=.no-deps.txt)
+	touch $@
 
 lint: dev
 	$(BIN)/ruff check --fix .
@@ -46,4 +59,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt $(INTEGRATIONS:%=%/pyproject.toml) 
 	touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) demo.html .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers demo.html .pytest_cache .mypy_cache .ruff_cache

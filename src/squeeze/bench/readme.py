@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 
 def methods() -> str:
@@ -34,7 +35,52 @@ def survival(path: pathlib.Path = pathlib.Path("reports/questions.json")) -> str
     return "\n".join([*out, f"| **mean** | | {' | '.join(f'**{mean:.2f}**' for mean in means)} |"])
 
 
-REGIONS: dict[str, Callable[[], str]] = {"methods": methods, "survival": survival}
+def peers(path: pathlib.Path = pathlib.Path("reports/peers.json")) -> str:
+    """The table of other packages, from the report of `squeeze.bench.peers`, and where `edu` is not ahead."""
+    results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    rows = [row for row in results["table"] if row["data"] == "mean" and row["kind"] == "peer" and row["rows"]]
+    cut = [row for row in rows if row["keep"] == 0.25]
+    out = ["| package | rows | tokens kept | answer kept | `edu` | `edu`, no titles | `bm25` | ms a row |"]
+    out.append("| --- |" + " --- |" * 7)
+    for row in cut:
+        own, best = (
+            [row["kept"], *(one["kept"] for one in row["equal"].values())],
+            max(row["kept"], row["equal"]["edu"]["kept"]),
+        )
+        cells = [f"**{value:.2f}**" if at < 2 and value == best else f"{value:.2f}" for at, value in enumerate(own)]
+        count = f"| `{row['method']}` | {row['rows']} | {row['tokens_kept'] * 100:.0f} % |"
+        out.append(f"{count} {' | '.join(cells)} | {row['p50_ms']:,.0f} |")
+    return "\n".join([*out, "", *_said(cut, rows, results["not_run"])])
+
+
+def _said(cut: list[dict[str, Any]], rows: list[dict[str, Any]], not_run: dict[str, str]) -> list[str]:
+    """Where `edu` is not ahead, what is no text, and what could not be run."""
+
+    def named(found: list[dict[str, Any]]) -> str:
+        return ", ".join(f"`{row['method']}`" for row in found) or "none"
+
+    behind = [row for row in cut if row["kept"] > row["equal"]["edu"]["kept"]]
+    level = [row for row in cut if row["kept"] == row["equal"]["edu"]["kept"]]
+    open_ = [row for row in cut if row not in behind + level and row["edu_low"] <= 0]
+    lines = [f"- At the same tokens ahead of `edu`: {named(behind)}; level with it: {named(level)}."]
+    if open_:
+        lines.append(f"- Behind it, but on so few rows that the 95 % interval of the difference has 0: {named(open_)}.")
+    for row in rows:
+        if "lossless" in row["equal"]:
+            saved, ours = row["tokens_kept"], row["equal"]["lossless"]["tokens_kept"]
+            lines.append(
+                f"- `{row['method']}` loses nothing and writes ids, not text: {saved:.0%} of the tokens are left, "
+                f"by our `lossless` {ours:.0%}."
+            )
+    failed = {row["method"]: row["failed"] for row in rows if row["failed"]}
+    for name, reasons in failed.items():
+        lines.append(
+            f"- `{name}` gave no result on some rows: {', '.join(f'{n} × {why}' for why, n in reasons.items())}."
+        )
+    return lines + [f"- `{name}` could not be run: {why}." for name, why in not_run.items()]
+
+
+REGIONS: dict[str, Callable[[], str]] = {"methods": methods, "survival": survival, "peers": peers}
 """Name of a region -> what makes its text."""
 
 
