@@ -674,3 +674,60 @@ def test_the_program_trains_it_and_goes_on(tmp_path: Path) -> None:
     for wrong in (["--keep-least", "0"], ["--keep-most", "1.5"], ["--set", "factor=2"]):
         with pytest.raises(ConfigError, match=r"keep|RamSettings"):
             soft.main([*shared, *shape, *data, "--out", str(tmp_path / "wrong"), *wrong])
+
+
+# -- what is measured, and what ships ------------------------------------------------------------------------------
+
+
+def test_recall_is_the_share_of_right_segments_among_the_best_of_a_share_of_the_tokens() -> None:
+    from squeeze.bench.ram import recalled
+
+    scores, sizes, right = [0.9, 0.1, 0.8, 0.7], [10, 10, 30, 10], np.array([True, True, False, True])
+    assert recalled(scores, sizes, right, 0.34) == pytest.approx(
+        2 / 3
+    )  # 20 of 60 tokens: what does not fit is passed over
+    assert recalled(scores, sizes, right, 0.0) == 0 and recalled(scores, sizes, right, 1.0) == 1
+
+
+def test_contexts_are_cut_to_gold_passages_among_others(tmp_path: Path) -> None:
+    from squeeze.bench.ram import cut_rows, long_passages
+
+    path = tmp_path / "rows.dev.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in question_rows(6)))
+    found = list(cut_rows(str(path), len, 120, 0))
+    assert len(found) == 6 and found == list(cut_rows(str(path), len, 120, 0))
+    for row, passages in found:
+        assert sum(len(p.text) for p in passages) + len(passages) - 1 <= 120
+        assert any(row["answers"][0] in p.text for p in passages)
+    passages, question = long_passages(str(path), len, 500)
+    assert 380 <= sum(len(p.text) + 1 for p in passages) <= 500 and question == found[0][0]["question"]
+
+
+def test_a_segment_counts_what_its_best_unit_does() -> None:
+    from squeeze import segment
+    from squeeze.mixing import best_units, stretched
+    from squeeze.score.base import Corpus
+
+    texts = ["One is here. Two is there. Three is gone.", "", "Four."]
+    layouts = [segment.parse(text) for text in texts]
+    found = stretched([Passage(text) for text in texts], layouts, lambda own: [len(text.split()) for text in own], 6)
+    corpus = Corpus.of([Passage(text) for text in texts], layouts)
+    assert best_units(found, corpus, np.array([0.1, 0.5, 0.3, 0.2])).tolist() == [0.5, 0.3, 0.2]
+
+
+def test_the_head_that_ships_loads_on_its_model() -> None:
+    from squeeze.bench import smollm2
+    from squeeze.errors import MissingDependencyError
+    from squeeze.soft.models import load_hf_tokenizer, load_model
+    from squeeze.soft.ram_files import WEIGHTS
+
+    try:
+        folder = smollm2.ensure()
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    assert sum(file.stat().st_size for file in (WEIGHTS / "ram-smollm2").iterdir()) <= 2_000_000
+    model, tokenizer = load_model(folder), load_hf_tokenizer(folder)
+    ram = squeeze.load("ram", model=model, tokenizer=tokenizer, checkpoint="ram-smollm2", segment_tokens=20)
+    result = ram.compress(TEXTS, QUERY, budget=60)
+    assert result.tokens_after <= 60 and vectors(result)
+    assert any("1931" in part.text for part in result.parts if isinstance(part, TextPart))
