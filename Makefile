@@ -8,7 +8,7 @@ PEERS := light embeddings llmlingua
 PEER_OPTIONS ?= --workers 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test examples test-ray lint core dev clean
+.PHONY: demo test examples docs dist smoke test-ray peers lint core dev clean
 
 demo: core  ## compresses a shipped document set for a question and writes demo.html
 	$(BIN)/python examples/demo.py
@@ -21,6 +21,19 @@ test: dev  ## ruff, mypy --strict and pytest, with everything that they need
 
 examples: dev  ## runs the notebooks and compares their figures with the committed ones
 	OMP_NUM_THREADS=1 $(BIN)/python examples/notebooks.py
+
+docs: $(VENV)/.docs  ## builds the guide and the API reference into build/docs; a warning is an error
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs
+
+dist: core  ## builds wheel and sdist of the core and of every package under integrations/ into dist/
+	$(PIP) build
+	rm -rf dist
+	for part in . integrations/*/; do PIP_CONSTRAINT=$(CURDIR)/constraints.txt \
+		$(BIN)/python -m build --outdir dist $$part > build.log 2>&1 || { cat build.log; exit 1; }; done
+	rm -f build.log && ls dist
+
+smoke: dist  ## installs the built wheels into an empty environment and compresses with them, outside of the sources
+	$(BIN)/python tests/smoke.py dist
 
 test-ray: dev  ## the Ray Data pipelines on local Ray with two workers; apart, as Ray is large and slow to start
 	$(PIP) --editable '$(RAY)[dev]'
@@ -51,6 +64,10 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --no-compile --editable .  # byte code is written for what is used: a quarter less on disk
 	touch $@
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/.core
+	$(PIP) --no-compile --editable '.[docs]'
+	touch $@
+
 # torch goes first and pinned: left to other packages, pip takes a build with gigabytes of GPU libraries.
 $(VENV)/.dev: pyproject.toml constraints.txt $(INTEGRATIONS:%=%/pyproject.toml) | $(BIN)/python
 	$(PIP) torch
@@ -59,4 +76,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt $(INTEGRATIONS:%=%/pyproject.toml) 
 	touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) .venv-peers demo.html .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers build dist demo.html .pytest_cache .mypy_cache .ruff_cache

@@ -183,7 +183,7 @@ class Compressed(Restoring):
     Attributes:
         passages: the input, as passages.
         query: the question, or None.
-        parts: `TextPart`s and `SoftPart`s in reading order.
+        parts: what is kept in reading order, each a `TextPart` or a `SoftPart`.
         all_units: every unit of the input (see `units`).
         tokens_before: tokens of all passages joined by blank lines, overheads included.
         tokens_after: tokens of the rendered result, vectors and the overheads of kept passages included.

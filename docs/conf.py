@@ -1,0 +1,75 @@
+"""Settings of the documentation site: `make docs` builds it into `build/docs`, with warnings as errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from typing import Any
+
+import squeeze
+from squeeze.registry import method_class
+
+project = "squeeze"
+author = "The squeeze authors"
+version = release = squeeze.__version__
+html_title = f"squeeze {version}"
+project_copyright = f"{author}, Apache-2.0"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+default_role = "code"  # docstrings write code in single backticks
+show_warning_types = True
+
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_mock_imports = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+add_module_names = False
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # attributes as a list of fields: dataclasses would describe them twice otherwise
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
+
+
+def _methods() -> str:
+    """A directive for each registered method, so that none is listed by hand."""
+    out = []
+    for name in squeeze.available():
+        cls = method_class(name)
+        target = f"{cls.__module__}.{cls.__qualname__}"
+        out += [f"## `{name}`", "", "```{eval-rst}", f".. autoclass:: {target}", "   :class-doc-from: both", "```", ""]
+    return "\n".join(out)
+
+
+def _command() -> str:
+    """The help of the command and of its subcommands."""
+    program = [sys.executable, "-m", "typer", "squeeze.cli", "utils", "docs", "--name", "squeeze"]
+    text = subprocess.run(program, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    return text.partition("\n")[2]
+
+
+_GENERATED = {"<!-- all methods -->": _methods, "<!-- the command -->": _command}
+
+
+def _fill(app: Any, name: str, source: list[str]) -> None:
+    for mark, make in _GENERATED.items():
+        if mark in source[0]:
+            source[0] = source[0].replace(mark, make())
+
+
+def setup(app: Any) -> None:
+    """Fills in what is generated."""
+    app.connect("source-read", _fill)
