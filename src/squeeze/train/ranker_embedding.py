@@ -161,13 +161,15 @@ def left_out(sets: Sets, embedded: str, seed: int) -> list[dict[str, Any]]:
 
 
 def beside_ranker(sets: Sets, fitted: Network) -> list[dict[str, Any]]:
-    """What survives of changed rows under the fitted network and under the ranker as it is shipped."""
+    """What survives of changed rows: with the scorer, with its network alone, and with the shipped ranker."""
+    own, words = model_of(fitted, len(INPUTS)), model_of(ranker.network(), len(FEATURES))
     table = []
     for name, variants in sets.items():
         row: dict[str, Any] = {"set": name, "rows": len(variants[VARIANTS[0]])}
         for variant, examples in variants.items():
-            row[variant] = survival(examples, model_of(fitted, len(INPUTS)))
-            row[f"{variant}, ranker"] = survival(examples, model_of(ranker.network(), len(FEATURES)))
+            row[variant] = survival(examples, lambda one: (own(one) + words(one)) / 2)
+            row[f"{variant}, alone"] = survival(examples, own)
+            row[f"{variant}, ranker"] = survival(examples, words)
         table.append(row)
         print(_line(row), flush=True)
     return table
