@@ -38,6 +38,9 @@ TOKENIZER = "cl100k_base"
 UNTITLED = "edu_untitled"
 """`edu` without the titles of the documents, which no other package is told."""
 
+TITLED = ("trimwise", "llmslim", "sentence_embedding_optimizer", "embeddings_filter")
+"""Packages that are also run on texts with the title in front, where it counts as text."""
+
 
 @dataclass
 class Found:
@@ -213,7 +216,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", nargs="+")
     parser.add_argument("--keep", default="0.25", help="one or more shares of the tokens")
     parser.add_argument("--rows", type=int, default=100, help="the most rows of each set")
-    parser.add_argument("--peers", default=",".join(peers()), help="names, options behind a colon each")
+    parser.add_argument(
+        "--peers",
+        default=",".join([*peers(), *(f"{name}:titles=true" for name in TITLED)]),
+        help="names, options behind a colon each",
+    )
     parser.add_argument("--workers", type=int, default=1, help="packages that run at a time")
     parser.add_argument("--add", action="store_true", help="keep what the file has of packages that are not named")
     parser.add_argument("--json", default="")
