@@ -99,13 +99,19 @@ class TestPeer:
     def test_a_package_that_writes_no_text_says_how_long_it_is(self, fake: str) -> None:
         made = peer(fake)
         output = made.run(TEXTS, "number?", 8)
-        assert output.text is None and output.tokens == 7
+        assert output.text is None and output.tokens == 7 and output.ms is None
         made.close()
 
     def test_titles_stand_in_front_where_they_are_wanted(self, fake: str) -> None:
         made = peer(fake, titles=True)
         text = made.run([*TEXTS, Passage("No title.")], "when?", 1000).text
         assert text == "Lamp\nThe lamp was lit in 1907. It shone far. Other\nNothing here. No title."
+        made.close()
+
+    def test_the_time_of_its_processor_counts_where_that_is_wanted(self, fake: str) -> None:
+        made = peer(fake, clock="processor")
+        output = made.run(TEXTS, "when?", 8)
+        assert output.ms is not None and output.ms >= 0.0
         made.close()
 
     def test_its_own_error_has_its_own_name_and_the_next_row_goes_on(self, fake: str) -> None:

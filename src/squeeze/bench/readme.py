@@ -40,7 +40,7 @@ def peers(path: pathlib.Path = pathlib.Path("reports/peers.json")) -> str:
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     rows = [row for row in results["table"] if row["data"] == "mean" and row["kind"] == "peer" and row["rows"]]
     cut = [row for row in rows if row["keep"] == 0.25]
-    out = ["| package | rows | tokens kept | answer kept | `edu` | `edu`, no titles | `bm25` | ms a row |"]
+    out = ["| package | rows | tokens kept | answer kept | `edu` | `edu`, no titles | `bm25` | processor ms |"]
     out.append("| --- |" + " --- |" * 7)
     for row in cut:
         own, best = (

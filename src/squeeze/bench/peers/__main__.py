@@ -5,7 +5,8 @@
 `make peers DATA="..."` builds their environments first. Packages that run a model see fewer rows of each set; the
 table says how many. They return text, so for all of them, ours too, an answer counts as kept where it stands in the
 text (`squeeze bench` asks for it inside one kept span). Tokens are those of cl100k_base. A package that misses the
-limit is compared at the tokens that it really kept, row by row. What cannot be run is listed by name, with the reason.
+limit is compared at the tokens that it really kept, row by row. Times are those of the processor. What cannot be run
+is listed by name, with the reason.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import pathlib
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +35,7 @@ from squeeze.bench.sets import Set, read_sets
 from squeeze.bench.summary import MEAN
 from squeeze.bench.survival import difference, interval
 from squeeze.bench.work import Bench, Chunk, Line, Plan, judge
+from squeeze.tokens import load_tokenizer
 
 TOKENIZER = "cl100k_base"
 UNTITLED = "edu_untitled"
@@ -40,6 +43,8 @@ UNTITLED = "edu_untitled"
 
 TITLED = ("trimwise", "llmslim", "sentence_embedding_optimizer", "embeddings_filter")
 """Packages that are also run on texts with the title in front, where it counts as text."""
+
+_CLOCK = {"clock": "processor"}
 
 
 @dataclass
@@ -89,9 +94,10 @@ def compare(found: Found, sets: Sequence[Set], ours: dict[str, Runner]) -> None:
 def at_equal_tokens(line: Line, row: dict[str, Any], runner: Runner, *, titles: bool = True) -> Line:
     """The line of a runner that is given as many tokens as another kept, judged by the text as that was."""
     documents = [document if titles else replace(document, title="") for document in row_passages(row)]
+    made, started = Line(line.data, line.row, runner.name, line.keep, before=line.before), time.thread_time()
     output = runner.run(documents, row["question"], max(1, line.tokens))
-    made = Line(line.data, line.row, runner.name, line.keep, before=line.before)
-    made.tokens = Bench(Plan(Making(TOKENIZER), ())).count(output.text or "")
+    made.ms = 1000 * (time.thread_time() - started)
+    made.tokens = load_tokenizer(TOKENIZER).count(output.text or "")
     made.over = line.keep is not None and made.tokens > max(1, line.tokens)
     judge(made, Output(output.text), row)
     return made
@@ -130,6 +136,7 @@ def _result(data: str, lines: list[Line], equal: dict[str, list[Line]]) -> dict[
             "kept": _share([line.gold for line in own]),
             "tokens_kept": _share([line.tokens / max(1, line.before) for line in own]),
             "over": sum(line.over for line in own),
+            "p50_ms": float(np.median([line.ms for line in own])) if own else None,
         }
         for name, own in equal.items()
     }
@@ -151,7 +158,7 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
     out |= {key: _share([row[key] for row in good]) for key in ("kept", "tokens_kept", "p50_ms", "tokens_per_s")}
     out["over"] = sum(row["over"] for row in rows)
     out["equal"] = {
-        name: {key: _share([row["equal"][name][key] for row in good]) for key in ("kept", "tokens_kept")}
+        name: {key: _share([row["equal"][name][key] for row in good]) for key in ("kept", "tokens_kept", "p50_ms")}
         | {"over": sum(row["equal"][name]["over"] for row in good)}
         for name in (good[0]["equal"] if good else ())
     }
@@ -229,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keeps = tuple(float(part) for part in args.keep.split(","))
     sets = [judged(one, args.rows) for one in read_sets(args.data)]
     specs = specs_of([*args.peers.split(","), "edu"], always=())
+    specs = tuple(one._replace(options=one.options | _CLOCK) if one.kind == "peer" else one for one in specs)
     ours, done, lock = _ours(), list[Found](), threading.Lock()
 
     def one(spec: Spec) -> None:
@@ -255,7 +263,7 @@ def _by_text(line: Line, sets: Sequence[Set], runner: Runner) -> Line:
     row = sets[line.data].rows[line.row]
     limit = int(line.before * (line.keep or 1))
     made = at_equal_tokens(replace(line, tokens=limit), row, runner)
-    return replace(made, method=line.method, ms=line.ms, over=line.over)
+    return replace(made, method=line.method, over=line.over)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,8 @@ class Peer(Runner):
     """A package that runs in another environment, started at once. Every row is one question to it.
 
     Options: `rows` is the most rows of a set, `seconds` the longest wait for one, `titles` puts the title of a
-    document in front of its text (packages take no titles of their own); all others go to the adapter.
+    document in front of its text (packages take no titles of their own), `clock="processor"` counts the time of its
+    processor alone, for a machine that others use; all others go to the adapter.
 
     Raises:
         MissingDependencyError: the environment is not built, or the package does not start in it.
@@ -85,6 +86,7 @@ class Peer(Runner):
         self.most = options.pop("rows", setting.most)
         self.seconds = float(options.pop("seconds", setting.seconds))
         self.titles = bool(options.pop("titles", False))
+        self.alone = options.pop("clock", "wall") == "processor"
         self.limited = setting.limited
         self.count = load_tokenizer(tokenizer).count
         self.versions: dict[str, str] = {}
@@ -110,10 +112,11 @@ class Peer(Runner):
                 self._start()
             said = self._ask({"texts": texts, "question": question, "limit": limit, "share": share}, self.seconds)
             self._faults = 0
+        ms = said.get("ms") if self.alone else None
         if isinstance(said.get("text"), str):
-            return Output(said["text"])
+            return Output(said["text"], ms=ms)
         if isinstance(said.get("tokens"), int):
-            return Output(None, tokens=said["tokens"])
+            return Output(None, tokens=said["tokens"], ms=ms)
         if isinstance(said.get("error"), str):
             raise type(said["error"], (PeerError,), {})(f"{self.name}: {said.get('message', '')}")  # counted by name
         raise PeerGarbled(f"{self.name} answered neither a text nor an error")

@@ -1,8 +1,9 @@
 """Runs an adapter in the environment of its package: `python -I _worker.py ADAPTER.py`.
 
 JSON lines come in and go out. First the options, answered by `{"ready": versions}`; then for each
-`{"texts", "question", "limit", "share"}` one `{"text"}`, or `{"tokens"}` from a package that writes no text, or
-`{"error", "message"}`. It ends when its input does. Nothing but the standard library and the package is imported.
+`{"texts", "question", "limit", "share"}` one `{"text", "ms"}`, or `{"tokens", "ms"}` from a package that writes no
+text, or `{"error", "message"}`; `ms` are those of the processor, which no other program lengthens. It ends when its
+input does. Nothing but the standard library and the package is imported.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import platform
 import sys
+import time
 import types
 from typing import Any
 
@@ -39,9 +41,10 @@ def main(file: str) -> None:
     answer({"ready": {"python": platform.python_version(), **versions}})
     for line in lines:
         try:
-            asked = json.loads(line)
+            asked, started = json.loads(line), time.process_time()
             made = shorten(asked["texts"], asked["question"], asked["limit"], asked["share"])
-            answer({"tokens": made} if isinstance(made, int) else {"text": made})
+            said = {"tokens": made} if isinstance(made, int) else {"text": made}
+            answer(said | {"ms": 1000 * (time.process_time() - started)})
         except Exception as error:  # a package may raise anything; the next question is a new one
             answer(_failed(error))
 
