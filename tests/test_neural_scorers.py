@@ -451,3 +451,32 @@ def test_models_with_several_labels_are_refused(tmp_path: Path) -> None:
 def test_top_is_a_whole_number(top: Any) -> None:
     with pytest.raises(ConfigError, match="top is"):
         CrossEncoder("x", top=top)
+
+
+def test_longest_inputs_are_the_models(tmp_path: Path) -> None:
+    folder = str(tmp_path / "roberta")
+    own = tokenizer()
+    own.model_max_length = 10**30
+    own.save_pretrained(folder)
+    settings = {"vocab_size": len(own), "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1}
+    config = transformers.RobertaConfig(
+        **settings, num_attention_heads=2, max_position_embeddings=40, pad_token_id=1, type_vocab_size=2
+    )
+    transformers.RobertaModel(config).save_pretrained(folder)
+    encoder = Encoder.of(folder)
+    assert encoder.model.tokenizer.truncation["max_length"] == 38
+    assert encoder.texts(["the lamp " * 100]).shape == (1, 16)
+
+
+def test_names_that_the_hub_does_not_have_are_config_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any, **__: Any) -> Any:
+        raise OSError("no such repository")
+
+    monkeypatch.setattr(transformers.utils, "cached_file", missing)
+    with pytest.raises(ConfigError, match="'nobody/nothing' does not load: no such repository"):
+        Embedding("nobody/nothing").score(corpus_of(*TEXTS), QUERY)
+
+
+def test_a_title_is_read_with_the_unit_unless_told_otherwise(reader: str) -> None:
+    corpus = corpus_of("The lamp burns. The keeper sleeps.", titles=["Ferry"])
+    assert (CrossEncoder(reader).score(corpus, QUERY) != CrossEncoder(reader, titles=False).score(corpus, QUERY)).any()

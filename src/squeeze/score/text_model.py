@@ -24,6 +24,9 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 _BATCH_TOKENS = 1024
 """Tokens of a batch, padding included: what is read stays near the processor, and calls cost little."""
 
+_COUNT_FROM_PAD = ("roberta", "camembert", "mpnet")
+"""Kinds of models whose first position is the one after that of padding."""
+
 _KEPT = 4
 _models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _lock = threading.Lock()
@@ -183,6 +186,8 @@ def _fast(name: str, tokenizer: Any, longest: int) -> Any:
 
 def _longest(model: Any, tokenizer: Any) -> int:
     positions = int(getattr(model.config, "max_position_embeddings", 0) or 512)
+    if any(kind in model.config.model_type for kind in _COUNT_FROM_PAD):
+        positions -= int(model.config.pad_token_id or 0) + 1
     return max(8, min(positions, int(tokenizer.model_max_length)))
 
 
