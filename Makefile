@@ -26,11 +26,11 @@ docs: $(VENV)/.docs  ## builds the guide and the API reference into build/docs; 
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs
 
 dist: core  ## builds wheel and sdist of the core and of every package under integrations/ into dist/
-	$(PIP) build
-	rm -rf dist
-	for part in . integrations/*/; do PIP_CONSTRAINT=$(CURDIR)/constraints.txt \
-		$(BIN)/python -m build --outdir dist $$part > build.log 2>&1 || { cat build.log; exit 1; }; done
-	rm -f build.log && ls dist
+	$(PIP) build hatchling
+	rm -rf dist && mkdir -p build
+	for part in . integrations/*/; do $(BIN)/python -m build --no-isolation --outdir dist $$part \
+		> build/dist.log 2>&1 || { cat build/dist.log; exit 1; }; done
+	ls dist
 
 smoke: dist  ## installs the built wheels into an empty environment and compresses with them, outside of the sources
 	$(BIN)/python tests/smoke.py dist

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+from sphinx.domains.python import PyObject
+
 import squeeze
 from squeeze.registry import method_class
 
@@ -40,7 +42,8 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 pygments_style = "friendly"
-pygments_dark_style = "monokai"
+pygments_dark_style = "github-dark"
+highlight_language = "none"
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 
 
@@ -71,5 +74,8 @@ def _fill(app: Any, name: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Fills in what is generated."""
+    """Fills in what is generated, and calls attributes what Sphinx calls variables."""
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     app.connect("source-read", _fill)
