@@ -320,9 +320,9 @@ class TestTable:
     def test_others_stay_in_the_file(self, one_peer: None, tmp_path: pathlib.Path) -> None:
         data, out = rows(tmp_path / "a.jsonl", ["When?"]), tmp_path / "table.json"
         assert self.run(data, "--peers", "fake", "--json", str(out)) == 0
-        assert self.run(data, "--peers", "fake:rows=1", "--add", "--json", str(out)) == 0
+        assert self.run(data, "--peers", "fake:titles=true:rows=1", "--add", "--json", str(out)) == 0
         results = json.loads(out.read_text())["results"]
-        assert {row["method"] for row in results["table"]} == {"fake", "fake:rows=1", "edu"}
+        assert {row["method"] for row in results["table"]} == {"fake", "fake:titles=true", "edu"}
         assert self.run(data, "--peers", "fake", "--json", str(out)) == 0
         assert {row["method"] for row in json.loads(out.read_text())["results"]["table"]} == {"fake", "edu"}
 

@@ -236,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keeps = tuple(float(part) for part in args.keep.split(","))
     sets = [judged(one, args.rows) for one in read_sets(args.data)]
     specs = specs_of([*args.peers.split(","), "edu"], always=())
-    specs = tuple(one._replace(options=one.options | _CLOCK) if one.kind == "peer" else one for one in specs)
+    specs = tuple(_named(one, [one.label for one in specs]) for one in specs)
     ours, done, lock = _ours(), list[Found](), threading.Lock()
 
     def one(spec: Spec) -> None:
@@ -256,6 +256,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for future in [pool.submit(one, spec) for spec in specs]:
             future.result()
     sys.exit(0 if all(found.lines and not found.missing for found in done) else 3)
+
+
+def _named(spec: Spec, taken: Sequence[str]) -> Spec:
+    """The spec without the number of rows in its name, since the table has a column for it."""
+    if spec.kind != "peer":
+        return spec
+    label = spec.label.replace(f":rows={spec.options.get('rows')}", "")
+    return spec._replace(label=spec.label if label in taken else label, options=spec.options | _CLOCK)
 
 
 def _by_text(line: Line, sets: Sequence[Set], runner: Runner) -> Line:
