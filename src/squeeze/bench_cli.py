@@ -11,7 +11,7 @@ import typer
 from squeeze.errors import ConfigError
 
 KEEPS = "0.5,0.25,0.125"
-NAMES = "edu,passages,ram_text,lossless"
+NAMES = "edu,passages,lossless"
 
 
 def bench(  # noqa: PLR0913 - typer reads the options from the parameters

@@ -31,7 +31,7 @@ Kind = Literal["method", "baseline", "peer"]
 ALWAYS = ("full", "truncation", "random", "bm25", "bm25_passages")
 """The baselines of every run."""
 
-METHODS = ("edu", "passages", "ram_text", "lossless")
+METHODS = ("edu", "passages", "lossless")
 """The methods that are measured unless others are named."""
 
 PEERS = "squeeze.bench.peers"
