@@ -5,14 +5,24 @@ A figure says one thing, with labels at what they name, on white, in colours tha
 
 from __future__ import annotations
 
+import difflib
+import html
 import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import squeeze
 from squeeze.errors import ConfigError, MissingDependencyError
+
+warnings.filterwarnings("ignore", message="IProgress not found")  # a progress bar that wants ipywidgets
 
 DATA = Path(__file__).resolve().parent / "data"
 GREY, BLUE, ORANGE, GREEN, INK = "#b4b8bf", "#0072b2", "#d55e00", "#009e73", "#24292f"
@@ -53,27 +63,23 @@ def exact_tokenizer() -> str:
 
 
 def show(thing: Any, file: str) -> None:
-    """Shows a figure or a result in a notebook; a script writes it to a file in the current folder."""
-    in_notebook = hasattr(sys, "ps1") or "ipykernel" in sys.modules
-    if isinstance(thing, squeeze.Compressed):
-        if in_notebook:
-            from IPython.display import HTML, display
+    """Shows a figure, a result or HTML in a notebook; a script writes it to a file in the current folder."""
+    if "ipykernel" in sys.modules:
+        from IPython.display import HTML, display
 
-            display(HTML(thing._repr_html_()))
-            return
-        Path(file).write_text(thing.to_html(), encoding="utf-8")
+        page = thing._repr_html_() if isinstance(thing, squeeze.Compressed) else thing
+        display(HTML(page) if isinstance(page, str) else page)
     else:
+        if isinstance(thing, squeeze.Compressed | str):
+            page = thing if isinstance(thing, str) else thing.to_html()
+            Path(file).write_text(page, encoding="utf-8")
+        else:
+            thing.savefig(file, dpi=144)
+        print(f"written: {file}")
+    if not isinstance(thing, squeeze.Compressed | str):
         import matplotlib.pyplot as plt
 
-        if in_notebook:
-            from IPython.display import display
-
-            display(thing)
-            plt.close(thing)
-            return
-        thing.savefig(file, dpi=144)
         plt.close(thing)
-    print(f"written: {file}")
 
 
 def axes(title: str, size: tuple[float, float] = (7.6, 3.6)) -> tuple[Any, Any]:
@@ -191,3 +197,27 @@ def before_after_bars(counts: Mapping[str, tuple[int, int]], title: str) -> Any:
     plot.spines["bottom"].set_visible(False)
     plot.tick_params(axis="y", length=0, labelsize=10)
     return figure
+
+
+def difference(before: str, after: str) -> str:
+    """A prompt as HTML, in which what is gone from it is struck through."""
+    old, new = re.findall(r"\S+|\s+", before), re.findall(r"\S+|\s+", after)
+    pieces = []
+    for what, start, end, begin, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        gone, there = html.escape("".join(old[start:end])), html.escape("".join(new[begin:last]))
+        if what != "equal" and gone.strip():
+            pieces.append(f'<del style="color:#6e7681">{gone}</del>')
+        if there:
+            pieces.append(there if what == "equal" else f"<b>{there}</b>")
+    text = "".join(pieces).replace("\n", "<br>")
+    return f'<div style="background:white;color:{INK};padding:8px;font-size:90%;line-height:1.4">{text}</div>'
+
+
+def shell(command: str, shown: str = "") -> str:
+    """Runs a command line of squeeze beside the documents; prints what it tells, returns what it writes."""
+    words = shlex.split(command)
+    words[0] = shutil.which(words[0], path=str(Path(sys.executable).parent)) or words[0]
+    environment = {**os.environ, "COLUMNS": "118", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(words, cwd=DATA, env=environment, capture_output=True, encoding="utf-8")
+    print(f"$ {shown or command}\n{done.stderr}" + (f"exit code {done.returncode}" if done.returncode else ""))
+    return done.stdout
