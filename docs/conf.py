@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from typing import Any
@@ -61,7 +62,8 @@ def _command() -> str:
     """The help of the command and of its subcommands."""
     program = [sys.executable, "-m", "typer", "squeeze.cli", "utils", "docs", "--name", "squeeze"]
     text = subprocess.run(program, capture_output=True, text=True, check=True, encoding="utf-8").stdout
-    return text.partition("\n")[2]
+    listed = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+")  # cut short there, and told in full below
+    return listed.sub("", text.partition("\n")[2])
 
 
 _GENERATED = {"<!-- all methods -->": _methods, "<!-- the command -->": _command}
@@ -73,9 +75,16 @@ def _fill(app: Any, name: str, source: list[str]) -> None:
             source[0] = source[0].replace(mark, make())
 
 
+def _signature(*given: Any) -> Any:
+    """A signature and what it returns, without what autodoc writes for fields with factories."""
+    signature, returned = given[-2:]
+    return None if signature is None else (signature.replace("~typing.", "").replace("=<factory>", " = {}"), returned)
+
+
 def setup(app: Any) -> None:
     """Fills in what is generated, and calls attributes what Sphinx calls variables."""
     for field in PyObject.doc_field_types:
         if field.name == "variable":
             field.label = "Attributes"
+    app.connect("autodoc-process-signature", _signature)
     app.connect("source-read", _fill)
