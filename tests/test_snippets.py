@@ -115,7 +115,6 @@ def frameworks(place: Path) -> dict[str, Any]:
     pytest.importorskip("llama_index.core")
     pytest.importorskip("langchain_classic")
     pytest.importorskip("langchain.agents")
-    from langchain_classic.retrievers import ContextualCompressionRetriever
     from langchain_core.documents import Document
     from langchain_core.embeddings import DeterministicFakeEmbedding
     from langchain_core.language_models import FakeListChatModel
@@ -138,7 +137,6 @@ def frameworks(place: Path) -> dict[str, Any]:
     return {
         "index": VectorStoreIndex.from_documents([Text(text=text) for text in texts]),
         "retriever": store.as_retriever(search_kwargs={"k": 10}),
-        "ContextualCompressionRetriever": ContextualCompressionRetriever,
         "model": FakeListChatModel(responses=["1931"]),
         "search": search,
         "hits": [{"text": text, "title": "", "id": str(at)} for at, text in enumerate(texts)],
