@@ -120,7 +120,7 @@ for name, asked in (("before", before), ("after", after)):
 # %%
 lost = [there and not still for (_, there), (_, still) in zip(before, after)]
 sizes = [[size for size, _ in asked] for asked in (before, after)]
-title = f"Prompts of {sum(sizes[0]) / 24:,.0f} tokens become {sum(sizes[1]) / 24:,.0f}; {sum(lost)} answers are lost"
+title = f"Prompts of {sum(sizes[0]) / 24:,.0f} tokens become {sum(sizes[1]) / 24:,.0f}; answers lost: {sum(lost)}"
 show(before_after(*sizes, lost, title), "langchain-tokens.png")
 
 # %% [markdown]

@@ -14,19 +14,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import squeeze
 from squeeze.errors import ConfigError, MissingDependencyError
 
-warnings.filterwarnings("ignore", message="IProgress not found")  # a progress bar that wants ipywidgets
-
 DATA = Path(__file__).resolve().parent / "data"
 GREY, BLUE, ORANGE, GREEN, INK = "#b4b8bf", "#0072b2", "#d55e00", "#009e73", "#24292f"
-COLOURS = (BLUE, ORANGE, GREEN, "#785ef0", "#8c6d1f")
+OWN, PEERS = (BLUE, "#785ef0"), ("#6e7681", ORANGE, GREEN)
 
 
 def documents(name: str) -> list[squeeze.Passage]:
@@ -129,12 +127,12 @@ def lines(
     percent: tuple[bool, bool] = (True, True),
     peers: Sequence[str] = (),
 ) -> Any:
-    """A line for each name, labelled at its end; peers thin and grey."""
+    """A line for each name, labelled at its end; peers are thin."""
     figure, plot = axes(title)
-    ends = []
-    for index, (name, values) in enumerate(series.items()):
-        colour = "#7d8590" if name in peers else COLOURS[index % len(COLOURS)]
-        plot.plot(x, values, color=colour, marker="o", markersize=5, linewidth=1.6 if name in peers else 2.6)
+    ends, own, thin = [], cycle(OWN), cycle(PEERS)
+    for name, values in series.items():
+        colour = next(thin if name in peers else own)
+        plot.plot(x, values, color=colour, marker="o", markersize=5, linewidth=1.6 if name in peers else 2.8)
         ends.append((values[-1], name, colour))
     high = max(map(max, series.values()))
     plot.set_ylim(0, 1.04 * high)
@@ -217,7 +215,11 @@ def shell(command: str, shown: str = "") -> str:
     """Runs a command line of squeeze beside the documents; prints what it tells, returns what it writes."""
     words = shlex.split(command)
     words[0] = shutil.which(words[0], path=str(Path(sys.executable).parent)) or words[0]
-    environment = {**os.environ, "COLUMNS": "118", "PYTHONIOENCODING": "utf-8"}
+    coloured = ("FORCE_COLOR", "CLICOLOR_FORCE")  # Jupyter sets them; escape codes are no part of a page
+    environment = {name: value for name, value in os.environ.items() if name not in coloured}
+    environment |= {"COLUMNS": "118", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(words, cwd=DATA, env=environment, capture_output=True, encoding="utf-8")
-    print(f"$ {shown or command}\n{done.stderr}" + (f"exit code {done.returncode}" if done.returncode else ""))
+    print(f"$ {shown or command}", *map(str.rstrip, done.stderr.splitlines()), sep="\n")
+    if done.returncode:
+        print(f"exit code {done.returncode}")
     return done.stdout

@@ -27,6 +27,7 @@ from typing import Any
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 FOLDER = Path(__file__).resolve().parent
 TOLERANCE = 0.02
@@ -36,6 +37,7 @@ QUIET = {
     "TRANSFORMERS_VERBOSITY": "error",
     "TOKENIZERS_PARALLELISM": "false",
     "TQDM_DISABLE": "1",
+    "PYTHONWARNINGS": "ignore::DeprecationWarning,ignore:IProgress not found",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
 }
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -62,7 +64,7 @@ def notebook_of(script: Path) -> Any:
 
 def environment(scratch: str) -> dict[str, str]:
     """Variables for the kernel: no network, no progress bars, and cl100k_base where LlamaIndex brings it."""
-    given = {**os.environ, **QUIET, "IPYTHONDIR": scratch, "PYTHONWARNINGS": "ignore::DeprecationWarning"}
+    given = {**os.environ, **QUIET, "IPYTHONDIR": scratch}
     core = find_spec("llama_index.core") if find_spec("llama_index") else None
     if core and core.origin:
         given.setdefault("TIKTOKEN_CACHE_DIR", str(Path(core.origin).parent / "_static" / "tiktoken_cache"))
@@ -111,6 +113,7 @@ def junk(notebook: Any) -> list[str]:
             texts(cell) + [out.data.get("text/html", "") for out in cell.get("outputs", []) if "data" in out]
         )
         found += [f"cell {number} shows {name!r}" for name in private if len(name) > 3 and name in shown]
+        found += [f"cell {number} shows escape codes of a terminal"] * ("\x1b" in shown)
     return found
 
 
@@ -147,7 +150,10 @@ def differences(old: Any, new: Any) -> list[str]:
 def build(script: Path, write: bool, timeout: int) -> list[str]:
     """Runs a notebook, writes it if asked for, and says what is wrong with it."""
     target = script.with_suffix(".ipynb")
-    notebook = execute(script, timeout)
+    try:
+        notebook = execute(script, timeout)
+    except (CellExecutionError, CellTimeoutError) as error:
+        return [str(error).strip()]
     faults = junk(notebook)
     if write:
         if not faults:
