@@ -353,15 +353,19 @@ class TestReadme:
             return base | {"edu_low": edu - kept - 0.1, "edu_high": edu - kept + 0.1} | more
 
         lossless = row("coder", 0, 0, None) | {"kept": None, "equal": {"lossless": {"tokens_kept": 0.9}}}
+        squad = row("loser", 0.95, 0.9, data="squad")
         results = {
-            "table": [row("loser", 0.5, 0.9), row("winner", 0.95, 0.9), lossless],
+            "table": [squad, row("loser", 0.5, 0.9, shortest=True), row("winner", 0.95, 0.9), lossless],
             "not_run": {"gone": "no row gave a result: 3 × AssertionError"},
         }
         file = tmp_path / "peers.json"
         file.write_text(json.dumps({"results": results, "settings": {}}))
         text = region(file)
         assert "| `loser` | 50 | 24 % | 0.50 | **0.90** |" in text
-        assert "ahead of `edu`: `winner`" in text.replace("\n", " ")
+        assert "in the mean: `winner`; level with it: none" in text
+        assert (
+            "single sets: `loser` on squad" in text and "shortest rows of each set, as they are slow: `loser`" in text
+        )
         assert "`gone`" in text and "AssertionError" in text and "`coder`" in text
 
     def test_the_committed_report_renders(self) -> None:

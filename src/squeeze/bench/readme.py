@@ -40,6 +40,12 @@ def peers(path: pathlib.Path = pathlib.Path("reports/peers.json")) -> str:
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     rows = [row for row in results["table"] if row["data"] == "mean" and row["kind"] == "peer" and row["rows"]]
     cut = [row for row in rows if row["keep"] == 0.25]
+    single = [
+        row
+        for row in results["table"]
+        if row["data"] != "mean" and row["keep"] == 0.25 and row["kind"] == "peer" and row["rows"]
+        if row["kept"] > row["equal"]["edu"]["kept"]
+    ]
     out = ["| package | rows | tokens kept | answer kept | `edu` | `edu`, no titles | `bm25` | processor ms |"]
     out.append("| --- |" + " --- |" * 7)
     for row in cut:
@@ -50,10 +56,12 @@ def peers(path: pathlib.Path = pathlib.Path("reports/peers.json")) -> str:
         cells = [f"**{value:.2f}**" if at < 2 and value == best else f"{value:.2f}" for at, value in enumerate(own)]
         count = f"| `{row['method']}` | {row['rows']} | {row['tokens_kept'] * 100:.0f} % |"
         out.append(f"{count} {' | '.join(cells)} | {row['p50_ms']:,.0f} |")
-    return "\n".join([*out, "", *_said(cut, rows, results["not_run"])])
+    return "\n".join([*out, "", *_said(cut, single, rows, results["not_run"])])
 
 
-def _said(cut: list[dict[str, Any]], rows: list[dict[str, Any]], not_run: dict[str, str]) -> list[str]:
+def _said(
+    cut: list[dict[str, Any]], single: list[dict[str, Any]], rows: list[dict[str, Any]], not_run: dict[str, str]
+) -> list[str]:
     """Where `edu` is not ahead, what is no text, and what could not be run."""
 
     def named(found: list[dict[str, Any]]) -> str:
@@ -61,10 +69,19 @@ def _said(cut: list[dict[str, Any]], rows: list[dict[str, Any]], not_run: dict[s
 
     behind = [row for row in cut if row["kept"] > row["equal"]["edu"]["kept"]]
     level = [row for row in cut if row["kept"] == row["equal"]["edu"]["kept"]]
-    open_ = [row for row in cut if row not in behind + level and row["edu_low"] <= 0]
-    lines = [f"- At the same tokens ahead of `edu`: {named(behind)}; level with it: {named(level)}."]
-    if open_:
-        lines.append(f"- Behind it, but on so few rows that the 95 % interval of the difference has 0: {named(open_)}.")
+    unsure = [row for row in cut if row not in behind + level and row["edu_low"] <= 0]
+    lines = [f"- At the same tokens ahead of `edu`, in the mean: {named(behind)}; level with it: {named(level)}."]
+    if single:
+        where = ", ".join(f"`{row['method']}` on {row['data']}" for row in single)
+        lines.append(f"- Ahead of it on single sets: {where}.")
+    if unsure:
+        lines.append(
+            f"- Behind it, but on so few rows that the 95 % interval of the difference has 0: {named(unsure)}."
+        )
+    if any(row.get("shortest") for row in cut):
+        lines.append(
+            f"- On the shortest rows of each set, as they are slow: {named([r for r in cut if r.get('shortest')])}."
+        )
     for row in rows:
         if "lossless" in row["equal"]:
             saved, ours = row["tokens_kept"], row["equal"]["lossless"]["tokens_kept"]

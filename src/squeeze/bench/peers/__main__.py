@@ -190,7 +190,8 @@ def _write(path: str, found: Sequence[Found], sets: Sequence[Set], *, add: bool,
     for part in ("not_run", "versions"):
         results[part] = {name: value for name, value in results[part].items() if name not in now}
     for one in found:
-        results["table"] += summed(one, sets)
+        order = {"shortest": True} if settings["shortest"] and one.spec.kind == "peer" else {}
+        results["table"] += [row | order for row in summed(one, sets)]
         reasons = Counter(line.failed for line in one.lines if line.failed)
         if one.missing:
             results["not_run"][one.spec.label] = one.missing
@@ -228,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=",".join([*peers(), *(f"{name}:titles=true" for name in TITLED)]),
         help="names, options behind a colon each",
     )
+    parser.add_argument("--shortest", action="store_true", help="the shortest rows of each set before others")
     parser.add_argument("--workers", type=int, default=1, help="packages that run at a time")
     parser.add_argument("--add", action="store_true", help="keep what the file has of packages that are not named")
     parser.add_argument("--json", default="")
@@ -235,6 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.update(vocabulary())
     keeps = tuple(float(part) for part in args.keep.split(","))
     sets = [judged(one, args.rows) for one in read_sets(args.data)]
+    for one_set in sets if args.shortest else ():
+        one_set.rows.sort(key=lambda row: sum(len(document["text"]) for document in row["documents"]))
     specs = specs_of([*args.peers.split(","), "edu"], always=())
     specs = tuple(_named(one, [one.label for one in specs]) for one in specs)
     ours, done, lock = _ours(), list[Found](), threading.Lock()
@@ -250,7 +254,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if args.json:
                 names = [one.name for one in sets]
                 order = sorted(done, key=lambda each: specs.index(each.spec))
-                _write(args.json, order, sets, add=args.add, data=names, keep=list(keeps), rows=args.rows)
+                _write(
+                    args.json,
+                    order,
+                    sets,
+                    add=args.add,
+                    data=names,
+                    keep=list(keeps),
+                    rows=args.rows,
+                    shortest=args.shortest,
+                )
 
     with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
         for future in [pool.submit(one, spec) for spec in specs]:
