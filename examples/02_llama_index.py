@@ -150,7 +150,7 @@ try:
     from squeeze.bench.local_models import SmolLM2
 
     smollm2 = SmolLM2()
-    for question in ("How long is the audit log kept?", "Which first delay is advised for a mail server?"):
+    for question in ("How long is the audit log kept?", "What happens to a job that kills its worker three times?"):
         print(question)
         for name, postprocessors in (("before", []), ("after", [squeezer])):
             started = time.process_time()
