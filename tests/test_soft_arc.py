@@ -122,10 +122,13 @@ def test_progress_is_told_passage_by_passage(arc: ARC) -> None:
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_without_arguments_it_says_what_it_needs() -> None:
-    with pytest.raises(ConfigError, match="checkpoint="):
-        squeeze.load("arc")
-    with pytest.raises(ConfigError, match="checkpoint="):
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQUEEZE_CACHE", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"python -m squeeze\.bench\.smollm2"):
+        squeeze.load("arc")  # its checkpoint ships, the model does not
+    with pytest.raises(ConfigError, match=r"another model.*python -m squeeze\.train\.soft --method arc"):
+        squeeze.load("arc", model=tiny_model(), tokenizer=byte_tokenizer())
+    with pytest.raises(ConfigError, match="somewhere"):
         squeeze.load("arc", model="somewhere")
     with pytest.raises(ConfigError, match="no such folder"):
         squeeze.load("arc", checkpoint="./nowhere")

@@ -17,7 +17,7 @@ pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file
 
 from squeeze.errors import ConfigError, CorruptError, SqueezeError
-from squeeze.soft import ArcEncoder, ArcSettings, files
+from squeeze.soft import ArcEncoder, ArcSettings, checkpoint, files
 from squeeze.soft.models import load_hf_tokenizer, load_model
 from squeeze.soft.tiny import byte_tokenizer, tiny_model
 
@@ -63,6 +63,25 @@ def test_adapters_are_saved_without_the_model_and_read_onto_it(tmp_path: Path) -
         ArcEncoder.from_pretrained(tmp_path)
     with pytest.raises(ConfigError, match="made for"):
         ArcEncoder.from_pretrained(tmp_path, tiny_model(seed=9))
+
+
+def test_adapters_of_the_last_layers_and_salience_are_read_back_in_half_precision(tmp_path: Path) -> None:
+    model = tiny_model()
+    encoder = ArcEncoder.from_model(model, ArcSettings(layers=2, lora=2, adapted=1, residual="salient"))
+    with torch.no_grad():
+        for name, value in encoder.own_state().items():
+            if "lora_B" in name or ".second." in name:
+                value.copy_(torch.randn(value.shape, generator=torch.Generator().manual_seed(1)))
+    checkpoint.save(encoder, tmp_path, dtype=torch.float16)
+    (weights,) = tmp_path.glob("*.safetensors")
+    stored = load_file(weights)
+    assert {value.dtype for value in stored.values()} == {torch.float16}
+    assert {name.split(".")[2] for name in stored if name.startswith("cut.")} == {"1"}
+    assert "salience.embedding" in stored
+    again = ArcEncoder.from_pretrained(tmp_path, model)
+    assert {value.dtype for value in again.parameters()} == {torch.float32}
+    vectors = encoder.encode(IDS, 4)
+    assert torch.allclose(again.encode(IDS, 4), vectors, atol=0.01 * float(vectors.abs().max()))
 
 
 def test_a_save_that_fails_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

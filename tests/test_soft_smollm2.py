@@ -73,3 +73,12 @@ def test_an_encoder_is_cut_from_it(reader: Reader) -> None:
     assert result.tokens_after <= 0.3 * result.tokens_before
     assert {part.vectors.shape[1] for part in result.parts} == {576}
     assert isinstance(reader.generate(result, QUESTION, max_new_tokens=4), str)
+
+
+def test_the_encoder_that_ships_opens_without_arguments(reader: Reader) -> None:
+    arc = squeeze.load("arc")
+    assert arc.factors == (2, 4, 8)
+    result = arc.compress([CONTEXT] * 3, budget=squeeze.Budget(keep=0.3))
+    assert 0 < result.tokens_after <= 0.3 * result.tokens_before
+    assert reader.answer_logprob(result, QUESTION, "1931") < 0  # the model that it was trained for reads it
+    assert squeeze.load("arc", model=str(smollm2.ensure())).fingerprint == arc.fingerprint

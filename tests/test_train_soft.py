@@ -23,7 +23,7 @@ from squeeze.bench.soft_rows import prompt_of
 from squeeze.errors import ConfigError, CorruptError
 from squeeze.soft import Reader, text_embeds
 from squeeze.soft.models import load_hf_tokenizer
-from squeeze.train import soft, soft_run, soft_state
+from squeeze.train import release, soft, soft_run, soft_state
 from squeeze.train.losses import read_loss
 from squeeze.train.soft_method import Batch
 from squeeze.train.soft_options import parse
@@ -207,6 +207,19 @@ def test_recall_asks_for_the_rest_of_a_sentence_of_the_passage(files: dict[str, 
             assert ends, "cue and rest stand next to each other in the passage"
     assert kinds == {"recall"}
     assert run.pass_over()["loss"] > 0
+
+
+def test_a_run_is_released_in_half_precision(files: dict[str, str], tmp_path: Path) -> None:
+    out, ships = tmp_path / "out", tmp_path / "ships"
+    soft.main(command(files, out, "--no-curve", "--steps", "2", "--set", "residual=salient", "adapted=1"))
+    size = release.release(out, files["model"], ships)
+    assert size < sum(path.stat().st_size for path in out.iterdir() if path.suffix == ".safetensors")
+    assert json.loads((ships / soft.REPORT).read_text())["results"]["steps"] == 2
+    compressor = squeeze.load("arc", model=files["model"], checkpoint=str(ships))
+    assert compressor.compress([sentence(random.Random(1))], budget=8).tokens_after <= 8
+    soft.main(command(files, tmp_path / "own", "--no-curve", "--steps", "2", "--lora", "0"))
+    with pytest.raises(ConfigError, match="--lora"):
+        release.release(tmp_path / "own", files["model"], ships)
 
 
 def test_held_out_rows_are_not_trained_on(files: dict[str, str], tmp_path: Path) -> None:
