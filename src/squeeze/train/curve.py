@@ -1,8 +1,13 @@
-"""The curve of a training run as a picture: the loss of every step, and what held-out rows say."""
+"""The curve of a training run as a picture: the loss of every step, and what held-out rows say.
+
+python -m squeeze.train.curve OUT/log.jsonl curve.png
+"""
 
 from __future__ import annotations
 
 import io
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +19,7 @@ Row = Mapping[str, Any]
 
 
 def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
-    """Writes a PNG: at the left the loss by kind, each point with a running mean; at the right the held-out figures.
+    """Writes a PNG: the loss by kind, each point with a running mean, and a picture of each kind of held-out figures.
 
     Args:
         rows: those of the log: with `loss` and `kind`, or with `measured`.
@@ -26,30 +31,51 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
         ConfigError: the file cannot be written.
     """
     figure_of = need("matplotlib.figure", extra="train").Figure  # no pyplot: no window, no global state
-    figure = figure_of(figsize=(11, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    steps = [row for row in rows if "loss" in row]
-    for number, kind in enumerate(sorted({row["kind"] for row in steps})):
-        own = [row for row in steps if row["kind"] == kind]
-        at, losses = [row["step"] for row in own], [row["loss"] for row in own]
-        left.plot(at, losses, ".", markersize=2, alpha=0.25, color=f"C{number}")
-        left.plot(at, running_mean(losses), color=f"C{number}", label=kind)
     measured = [row for row in rows if "measured" in row]
-    for name in sorted({name for row in measured for name in row["measured"]}):
-        own = [row for row in measured if name in row["measured"]]
-        fixed = name.endswith(("/none", "/full")) or "/pooled" in name
-        values = [row["measured"][name] for row in own]
-        right.plot([row["step"] for row in own], values, "--" if fixed else "o-", markersize=3, label=name)
-    for axes, label in ((left, "loss"), (right, "held out: nats per token")):
+    kinds = sorted({name.partition("/")[0] for row in measured for name in row["measured"]})
+    figure = figure_of(figsize=(5 + 4.5 * len(kinds), 4.2), layout="constrained")
+    losses, *held = figure.subplots(1, 1 + len(kinds), squeeze=False)[0]
+    _losses(losses, [row for row in rows if "loss" in row])
+    for axes, kind in zip(held, kinds, strict=True):
+        _held(axes, measured, kind)
+    for axes in (losses, *held):
         axes.set_xlabel("step")
-        axes.set_ylabel(label)
         axes.grid(alpha=0.3)
-        if axes.lines:
-            axes.legend(fontsize=8)
     figure.suptitle(title)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110, metadata={"Software": None})
     write_whole(path, picture.getvalue())
+
+
+def _losses(axes: Any, rows: Sequence[Row]) -> None:
+    for number, kind in enumerate(sorted({row["kind"] for row in rows})):
+        own = [row for row in rows if row["kind"] == kind]
+        at, losses = [row["step"] for row in own], [row["loss"] for row in own]
+        axes.plot(at, losses, ".", markersize=2, alpha=0.25, color=f"C{number}")
+        axes.plot(at, running_mean(losses), color=f"C{number}", label=kind)
+    axes.set_title("loss", fontsize=10)
+    axes.set_ylabel("nats per token")
+    if rows:
+        axes.legend(fontsize=8)
+
+
+def _held(axes: Any, measured: Sequence[Row], kind: str) -> None:
+    """The figures of a kind; what is measured without the encoder is dashed. Names stand at the ends of the lines."""
+    names = sorted({name for row in measured for name in row["measured"] if name.startswith(f"{kind}/")})
+    ends = []
+    for number, name in enumerate(names):
+        own = [row for row in measured if name in row["measured"]]
+        values = [row["measured"][name] for row in own]
+        fixed = name.endswith(("/none", "/full")) or "/pooled" in name
+        style: dict[str, Any] = {"linestyle": "--", "color": "0.5"} if fixed else {"marker": "o", "color": f"C{number}"}
+        axes.plot([row["step"] for row in own], values, markersize=3, linewidth=1.2, **style)
+        ends.append((values[-1], name.partition("/")[2], style["color"]))
+    axes.set_title(f"held out: {kind}", fontsize=10)
+    low, high = axes.get_ylim()
+    least, place = (high - low) / 22, low - (high - low)
+    for value, name, colour in sorted(ends):
+        place = max(value, place + least)  # names of lines that end side by side are moved apart
+        axes.text(1.01, place, name, transform=axes.get_yaxis_transform(), fontsize=8, color=colour, va="center")
 
 
 def running_mean(values: Sequence[float], share: float = 0.1) -> list[float]:
@@ -59,3 +85,7 @@ def running_mean(values: Sequence[float], share: float = 0.1) -> list[float]:
     for value in values:
         sums.append(sums[-1] + value)
     return [(sums[at + 1] - sums[max(at + 1 - window, 0)]) / min(at + 1, window) for at in range(len(values))]
+
+
+if __name__ == "__main__":
+    draw([json.loads(line) for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()], Path(sys.argv[2]))
