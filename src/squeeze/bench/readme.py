@@ -97,7 +97,33 @@ def _said(
     return lines + [f"- `{name}` could not be run: {why}." for name, why in not_run.items()]
 
 
-REGIONS: dict[str, Callable[[], str]] = {"methods": methods, "survival": survival, "peers": peers}
+def soft(path: pathlib.Path = pathlib.Path("reports/soft_answers.json")) -> str:
+    """The table of the encoder that ships, from the report of `squeeze.bench.soft_answers`."""
+    results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    sets: dict[str, Any] = results["sets"]
+    heads = [f"{name}, {own['rows']} rows" for name, own in sets.items()]
+    out = [f"| context | {' | '.join(f'{head}: nats a token | of the gap | F1' for head in heads)} |"]
+    out.append("| --- |" + " --- |" * (3 * len(sets)))
+    for condition in next(iter(sets.values()))["conditions"]:
+        cells = []
+        for own in sets.values():
+            found = own["conditions"][condition]
+            share = found["gap_log_likelihood"]
+            likely = found["log_likelihood_per_token"]
+            cells.append(f"{likely['mean']:.2f} [{likely['low']:.2f}, {likely['high']:.2f}]")
+            cells.append("" if share is None else f"{share['mean']:.2f}")
+            cells.append(f"{found['f1']['mean']:.2f}")
+        out.append(f"| {condition} | {' | '.join(cells)} |")
+    trained = results["training"]
+    verdicts = ", ".join(f"{words} on {name}" for name, words in results["needed_at_4x"].items())
+    said = (
+        f"Trained on {trained['context_tokens'] / 1e6:.2f} million tokens of contexts in {trained['hours']:.1f} hours on "
+        f"one CPU core. Better than truncated text and pooled embeddings at 4×, the interval above 0: {verdicts}."
+    )
+    return "\n".join([*out, "", said])
+
+
+REGIONS: dict[str, Callable[[], str]] = {"methods": methods, "survival": survival, "peers": peers, "soft": soft}
 """Name of a region -> what makes its text."""
 
 

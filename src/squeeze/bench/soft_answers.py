@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +145,20 @@ def compressors(options: argparse.Namespace, model: Any, tokenizer: Any) -> dict
     return found
 
 
+def measured(path: str, options: argparse.Namespace) -> tuple[str, dict[str, Any], str]:
+    """The figures of one file, with its name and the shape of the encoder."""
+    need("torch", extra="bench").set_num_threads(options.threads)
+    models = need("squeeze.soft.models", extra="bench")
+    model, tokenizer = models.load_model(options.model).to(options.device), models.load_hf_tokenizer(options.model)
+    encoders = compressors(options, model, tokenizer)
+    judge = Judge(model, tokenizer, options.new_tokens, options.batch)
+    seen = {str(row.get("question")) for given in options.seen for row in read_rows(given)}
+    name = Path(path).name.split(".")[0]
+    values = measure(judge, items_of(path, tokenizer, options, seen), encoders, name)
+    encoder = encoders["vectors"]
+    return name, summed(values, encoder.factors), repr(encoder.encoder.settings)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures, prints, and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -155,33 +171,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--new-tokens", type=int, default=24, help="most tokens of an answer")
     parser.add_argument("--untrained", action="store_true", help="an encoder of the same shape without training, too")
     parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="of each process")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="files that are measured at once, each with its own model"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", default="", help="where to write the report")
     options = parser.parse_args(arguments)
-    need("torch", extra="bench").set_num_threads(options.threads)
-    models, folder = need("squeeze.soft.models", extra="bench"), options.model or ensure()
-    model, tokenizer = models.load_model(folder).to(options.device), models.load_hf_tokenizer(folder)
-    encoders = compressors(options, model, tokenizer)
-    judge = Judge(model, tokenizer, options.new_tokens, options.batch)
-    seen = {str(row.get("question")) for path in options.seen for row in read_rows(path)}
-    results: dict[str, Any] = {}
-    for path in options.data:
-        name = Path(path).name.split(".")[0]
-        values = measure(judge, items_of(path, tokenizer, options, seen), encoders, name)
-        results[name] = summed(values, encoders["vectors"].factors)
-        print(table({name: results[name]}), flush=True)
+    options.model = options.model or str(ensure())
+    if options.workers > 1:
+        with ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn")) as pool:
+            found = list(pool.map(measured, options.data, [options] * len(options.data)))
+    else:
+        found = [measured(path, options) for path in options.data]
+    results = {name: own for name, own, _ in found}
+    print(table(results), flush=True)
     said = verdict(results, 4)
     print("\n".join(f"better than truncated and pooled at 4x on {name}: {words}" for name, words in said.items()))
     if options.json:
         log = Path(options.checkpoint) / "training.json"
         trained = json.loads(log.read_text(encoding="utf-8"))["results"] if log.is_file() else {}
         settings = {name: getattr(options, name) for name in ("rows", "context", "new_tokens", "untrained", "seed")}
-        shape = repr(encoders["vectors"].encoder.settings)
+        (*_, shape), *_ = found
         whole = {"sets": results, "needed_at_4x": said, "training": trained}
         write_report(
-            options.json, "squeeze.bench.soft_answers", whole, model=Path(folder).name, encoder=shape, **settings
+            options.json, "squeeze.bench.soft_answers", whole, model=Path(options.model).name, encoder=shape, **settings
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from squeeze.bench.soft_rows import prompt_of
@@ -86,6 +87,7 @@ class Judge:
         return said
 
 
+@lru_cache(maxsize=8)  # a row's vectors are read again as those of another's
 def vectors_of(compressor: Any, item: Item, factor: int) -> Any:
     """The vectors of a context at a factor, special ones included, (vectors, width)."""
     torch, found = need("torch", extra="soft"), list[Any]()
