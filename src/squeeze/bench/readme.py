@@ -117,7 +117,7 @@ def soft(path: pathlib.Path = pathlib.Path("reports/soft_answers.json")) -> str:
     trained = results["training"]
     verdicts = ", ".join(f"{words} on {name}" for name, words in results["needed_at_4x"].items())
     said = (
-        f"Trained on {trained['context_tokens'] / 1e6:.2f} million tokens of contexts in {trained['hours']:.1f} hours on "
+        f"Trained on {trained['context_tokens'] / 1e6:.2f} million tokens of contexts, {trained['hours']:.1f} hours of "
         f"one CPU core. Better than truncated text and pooled embeddings at 4×, the interval above 0: {verdicts}."
     )
     return "\n".join([*out, "", said])
