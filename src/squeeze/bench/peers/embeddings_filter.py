@@ -16,7 +16,7 @@ def runner(tokenizer: str, options: dict[str, Any]) -> Any:
     """It, run in the environment `embeddings`."""
     from ._process import Peer, Setting
 
-    return Peer(__file__, tokenizer, _embed.with_model(options), Setting("embeddings", _NEEDS, most=30))
+    return Peer(__file__, tokenizer, _embed.with_model(options), Setting("embeddings", _NEEDS, most=10, seconds=300.0))
 
 
 def start(options: dict[str, Any]) -> Callable[[list[str], str, int, float], str]:

@@ -16,7 +16,7 @@ def runner(tokenizer: str, options: dict[str, Any]) -> Any:
     """It, run in the environment `llmlingua`."""
     from ._process import Peer, Setting
 
-    setting = Setting("llmlingua", ("selective_context", "spacy"), most=10, seconds=300.0)
+    setting = Setting("llmlingua", ("selective_context", "spacy"), most=10, seconds=900.0)
     return Peer(__file__, tokenizer, _smollm2.with_model(options), setting)
 
 
@@ -73,6 +73,7 @@ def start(options: dict[str, Any]) -> Callable[[list[str], str, int, float], str
                 low = middle
             else:
                 high, best = middle, kept
+        known.clear()  # no row is to be the faster for an earlier one
         return best
 
     return shorten

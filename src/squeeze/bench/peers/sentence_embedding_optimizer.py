@@ -16,7 +16,7 @@ def runner(tokenizer: str, options: dict[str, Any]) -> Any:
     from ._process import Peer, Setting
 
     needs = ("llama_index.core", "sentence_transformers")
-    return Peer(__file__, tokenizer, _embed.with_model(options), Setting("embeddings", needs, most=30))
+    return Peer(__file__, tokenizer, _embed.with_model(options), Setting("embeddings", needs, most=10, seconds=300.0))
 
 
 def start(options: dict[str, Any]) -> Callable[[list[str], str, int, float], str]:
