@@ -302,7 +302,7 @@ class TestTable:
         results = json.loads(out.read_text())["results"]
         of = {(row["method"], row["data"]): row for row in results["table"]}
         assert of["fake", "a"]["rows"] == 2 and of["fake", "a"]["failed"] == {"AssertionError": 1}
-        assert of["fake:rows=1", "mean"]["rows"] == 2
+        assert of["fake:rows=1", "mean"]["rows"] == 2 and of["fake:rows=1", "mean"]["edu_low"] is None
         mean = of["fake", "mean"]
         assert set(mean["equal"]) == {"edu", "edu_untitled", "bm25"} and mean["equal"]["edu"]["over"] == 0
         assert mean["equal"]["edu"]["tokens_kept"] <= mean["tokens_kept"]
@@ -355,7 +355,8 @@ class TestReadme:
         lossless = row("coder", 0, 0, None) | {"kept": None, "equal": {"lossless": {"tokens_kept": 0.9}}}
         squad = row("loser", 0.95, 0.9, data="squad")
         results = {
-            "table": [squad, row("loser", 0.5, 0.9, shortest=True), row("winner", 0.95, 0.9), lossless],
+            "table": [squad, row("loser", 0.5, 0.9, shortest=True), row("winner", 0.95, 0.9), lossless]
+            + [row("one_row", 0.1, 0.9, edu_low=None)],
             "not_run": {"gone": "no row gave a result: 3 × AssertionError"},
         }
         file = tmp_path / "peers.json"
@@ -364,7 +365,8 @@ class TestReadme:
         assert "| `loser` | 50 | 24 % | 0.50 | **0.90** |" in text
         assert "in the mean: `winner`; level with it: none" in text
         assert (
-            "single sets: `loser` on squad" in text and "shortest rows of each set, as they are slow: `loser`" in text
+            "single sets: `loser` on squad (0.95 to 0.90, 50 rows)" in text
+            and "shortest rows of each set, as they are slow: `loser`" in text
         )
         assert "`gone`" in text and "AssertionError" in text and "`coder`" in text
 

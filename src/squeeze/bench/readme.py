@@ -69,15 +69,17 @@ def _said(
 
     behind = [row for row in cut if row["kept"] > row["equal"]["edu"]["kept"]]
     level = [row for row in cut if row["kept"] == row["equal"]["edu"]["kept"]]
-    unsure = [row for row in cut if row not in behind + level and row["edu_low"] <= 0]
+    unsure = [row for row in cut if row not in behind + level and (row["edu_low"] is None or row["edu_low"] <= 0)]
     lines = [f"- At the same tokens ahead of `edu`, in the mean: {named(behind)}; level with it: {named(level)}."]
     if single:
-        where = ", ".join(f"`{row['method']}` on {row['data']}" for row in single)
+        where = ", ".join(
+            f"`{row['method']}` on {row['data']} ({row['kept']:.2f} to {row['equal']['edu']['kept']:.2f}, "
+            f"{row['rows']} row{'s' * (row['rows'] > 1)})"
+            for row in single
+        )
         lines.append(f"- Ahead of it on single sets: {where}.")
     if unsure:
-        lines.append(
-            f"- Behind it, but on so few rows that the 95 % interval of the difference has 0: {named(unsure)}."
-        )
+        lines.append(f"- Behind it, but on too few rows to tell: {named(unsure)}.")
     if any(row.get("shortest") for row in cut):
         lines.append(
             f"- On the shortest rows of each set, as they are slow: {named([r for r in cut if r.get('shortest')])}."

@@ -162,7 +162,8 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
         | {"over": sum(row["equal"][name]["over"] for row in good)}
         for name in (good[0]["equal"] if good else ())
     }
-    low, high = interval([row["_apart"] for row in rows])
+    groups = [row["_apart"] for row in rows]
+    low, high = interval(groups) if all(len(group) > 1 for group in groups) else (None, None)  # one row never varies
     out |= {key: sum(row[key] for row in rows) for key in ("edu_won", "edu_lost")}
     return out | {"edu_low": low, "edu_high": high}
 
