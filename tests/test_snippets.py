@@ -25,6 +25,7 @@ from markdown_it import MarkdownIt
 
 import squeeze
 from squeeze import registry
+from squeeze.bench import readme
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -230,3 +231,14 @@ def test_the_headline_of_the_readme_is_in_the_report() -> None:
     ):
         kept = [row["kept"] for row in results if row["method"] == method and row["keep"] == 0.25]
         assert f"{sum(kept) / len(kept):.2f}" == stated and f"{len(kept)} sets" in text
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/soft.md"])
+def test_generated_tables_are_current(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # where the reports are
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = [name for name in readme.REGIONS if f"<!-- {name} -->" in text]
+    assert names, "a page without a generated table needs no test"
+    for name in names:
+        table = text.partition(f"<!-- {name} -->")[2].partition(f"<!-- /{name} -->")[0]
+        assert table.strip() == readme.REGIONS[name]().strip(), f"run python -m squeeze.bench.readme {page}"
