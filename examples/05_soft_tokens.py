@@ -130,7 +130,7 @@ show(lines(factors, series, title, names, percent=(False, False), peers=("full t
 # %% [markdown]
 # ## What it answers
 #
-# From the full text, from what `ram` makes of it, and from nothing. An untrained `arc` is not asked.
+# From the full text, from what `ram` makes of it, from nothing, and from the vectors of `arc` where it was trained.
 
 # %% tags=["varies"]
 ram_text = squeeze.load("ram", model=model, tokenizer=tokenizer, checkpoint=ram.encoder, vectors=0)
@@ -147,8 +147,11 @@ for name, context in contexts.items():
     print(f"  {name:24} {reader.generate(context, prompt, max_new_tokens=24).strip().splitlines()[0]}")
 
 # %% [markdown]
-# A model has to learn to read vectors, and SmolLM2 as it comes has not: between its words they lead it astray. The
-# encoder of `ram` that ships finds what is near the question; until your model has been trained with it
+# The `arc` that ships is a small encoder, trained for a short time: from its vectors the model sees what kind of answer
+# is wanted, and makes up the name. It shows how the parts work together, and is no substitute for the text.
+#
+# The vectors of `ram` come from the reading model itself, which has to learn to read them, and SmolLM2 as it comes has
+# not: between its words they lead it astray. The encoder of `ram` that ships finds what is near the question; until your model has been trained with it
 # (`python -m squeeze.train.soft --method ram`), leave the vectors out (`vectors=0`, or the method `ram_text`).
 
 # %% [markdown]

@@ -74,7 +74,7 @@ report = json.loads(told)
 # - **tokens kept**: what was really kept. **over**: results above the limit. It has to be 0.
 # - **p50, p95**: milliseconds for one row; half, and nineteen of twenty, are faster. They add to your time to the first
 #   token, and reading fewer tokens takes away from it: `squeeze.advise` sets one against the other. Run it on a machine
-#   that does nothing else; this page was made on a busy one, where the times can only be compared with each other.
+#   that does nothing else.
 # - `full` is the input as it is, `truncation` and `random` are the floor.
 
 # %%
