@@ -151,8 +151,8 @@ for name, context in contexts.items():
 # is wanted, and makes up the name. It shows how the parts work together, and is no substitute for the text.
 #
 # The vectors of `ram` come from the reading model itself, which has to learn to read them, and SmolLM2 as it comes has
-# not: between its words they lead it astray. The encoder of `ram` that ships finds what is near the question; until your
-# model has been trained with it (`python -m squeeze.train.soft --method ram`), leave the vectors out (`vectors=0`, or
+# not: between its words they lead it astray. The encoder of `ram` that ships finds what is near the question. Until
+# your model has been trained (`python -m squeeze.train.soft --method ram`), leave the vectors out (`vectors=0`, or
 # the method `ram_text`).
 
 # %% [markdown]
