@@ -76,7 +76,7 @@ def test_links_lead_to_files_that_are_there(script: Path) -> None:
 
 def test_programs_of_the_folder_parse() -> None:
     for file in EXAMPLES.glob("*.py"):
-        ast.parse(file.read_text(encoding="utf-8"))
+        assert ast.parse(file.read_text(encoding="utf-8")).body, file
 
 
 def test_each_answer_about_the_job_queue_stands_in_its_file() -> None:

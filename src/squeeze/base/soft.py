@@ -11,7 +11,8 @@ from squeeze.base.compressor import Compressor, Draft, Job, whole
 from squeeze.errors import BudgetError, need
 from squeeze.types import Notice, SoftPart, Unit
 
-_PROBE = "Élan 1931: ``x += 0.5``\t(弁は閉じている)\n\n  don't <s></s> 👩‍👧"  # tokenizers spell it in ways of their own
+PROBE = "Élan 1931: ``x += 0.5``\t(弁は閉じている)\n\n  don't <s></s> 👩‍👧"
+"""A text that tokenizers spell in ways of their own: its ids tell them apart."""
 
 
 class SoftEncoder(Compressor):
@@ -84,7 +85,7 @@ class SoftEncoder(Compressor):
         """
         self.cache = None if given is None else need("squeeze.soft.cache", extra="soft").VectorCache.of(given)
         if self.cache is not None:
-            like, spelled = self.like(), self.ids(_PROBE)
+            like, spelled = self.like(), self.ids(PROBE)
             kind = {} if like is None else {"dtype": str(like.dtype), "width": int(like.shape[1])}
             self._constant: dict[str, Any] = {
                 "method": self.name,

@@ -21,14 +21,13 @@ from torch import nn
 from squeeze.errors import ConfigError, InputError, nearest, need
 from squeeze.soft.arc_parts import ArcSettings, Base, Decoder, Head, Salience, Task
 from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
-from squeeze.soft.layers import Cut
+from squeeze.soft.layers import LINEAR, Cut
 from squeeze.soft.pooling import averaging, groups
 from squeeze.soft.seeds import seeded
 
 __all__ = ["ArcEncoder", "ArcSettings", "Base", "Decoder", "Task", "is_own"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
 class ArcEncoder(nn.Module):
@@ -47,13 +46,12 @@ class ArcEncoder(nn.Module):
         self.decoders: dict[str, Decoder] = {}
         if settings.lora:
             peft = need("peft", extra="soft")
-            first = max(0, settings.layers - settings.adapted) if settings.adapted else 0
             adapters = peft.LoraConfig(
                 r=settings.lora,
                 lora_alpha=settings.alpha,
                 lora_dropout=0.0,
-                target_modules=list(_LORA_TARGETS),
-                layers_to_transform=list(range(first, settings.layers)),
+                target_modules=list(LINEAR),
+                layers_to_transform=list(settings.with_adapters),
                 layers_pattern="layers",
             )
             peft.inject_adapter_in_model(adapters, self.cut)

@@ -62,6 +62,11 @@ class ArcSettings:
         if self.residual not in ("", "mean", "salient"):
             raise ConfigError(f"residual is {self.residual!r}; allowed: 'mean', 'salient', '' for none")
 
+    @property
+    def with_adapters(self) -> range:
+        """Numbers of the kept layers that have adapters, where there are any."""
+        return range(max(0, self.layers - (self.adapted or self.layers)), self.layers)
+
 
 @dataclass(frozen=True, slots=True)
 class Decoder:

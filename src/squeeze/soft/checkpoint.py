@@ -100,7 +100,7 @@ def _base(info: Mapping[str, Any], folder: Path) -> Base:
 def _plausible(settings: ArcSettings, base: Base, found: Mapping[str, tuple[int, ...]], folder: Path) -> None:
     """Raises where settings claim more than the weights file holds: memory is taken for what is there only."""
     layers = {name.split(".")[2] for name in found if name.startswith("cut.layers.")}
-    own = min(settings.adapted or settings.layers, settings.layers) if settings.lora else settings.layers
+    own = len(settings.with_adapters) if settings.lora else settings.layers
     if layers and len(layers) != own:
         raise CorruptError(f"{folder} holds {len(layers)} layers; its settings say {own}")
     if base.own != ("cut.embed.weight" in found) or base.own == bool(settings.lora):

@@ -21,10 +21,9 @@ from torch import nn
 
 from squeeze.errors import ConfigError, InputError, need
 from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
+from squeeze.soft.layers import LINEAR
 from squeeze.soft.pooling import groups
 from squeeze.soft.seeds import seeded
-
-_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class CompEncoder(nn.Module):
         self.size, self.width = int(weight.shape[0]), int(weight.shape[1])
         peft = need("peft", extra="soft")
         lora = peft.LoraConfig(
-            r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(_TARGETS)
+            r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(LINEAR)
         )
         with seeded(seed):
             self.inner: Any = _sharing(model)

@@ -17,6 +17,9 @@ from torch.nn import functional
 
 from squeeze.errors import ConfigError
 
+LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""Names of the linear maps of a layer: what adapters are put on."""
+
 _LAYER = ("self_attn", "mlp", "input_layernorm", "post_attention_layernorm")
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _NOT_READ = ("hidden_size_per_layer_input",)

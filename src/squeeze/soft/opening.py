@@ -35,7 +35,7 @@ class Opened:
     counts: Tokenizer
 
 
-def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None) -> Opened:
+def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None, *, loaded: Any = None) -> Opened:
     """The encoder of a checkpoint for a model.
 
     A model given by name is loaded only where its weights are needed: under adapters, or to learn its fingerprint.
@@ -45,6 +45,7 @@ def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None) -
         model: a folder, a hub name, a Hugging Face model, or None where the checkpoint says all there is to know.
         tokenizer: what counts; `"estimate"` for the model's own.
         decoder: name of the decoder, or None for the only one.
+        loaded: the model of that name, where it has been loaded already.
 
     Raises:
         ConfigError: something is missing, or the model is not the one that the checkpoint was made for.
@@ -54,10 +55,10 @@ def open_arc(checkpoint: Any, model: Any, tokenizer: Any, decoder: str | None) -
     if model is not None:
         check_model(model)
     named = isinstance(model, str | os.PathLike)
-    loaded = None if named else model
+    loaded = loaded if named else model
     folder = folder_of(checkpoint) if isinstance(checkpoint, str | os.PathLike) else None
     if folder is not None:
-        if needs_model(folder) and named:
+        if needs_model(folder) and named and loaded is None:
             loaded = load_model(model)
         encoder = load(folder, loaded if needs_model(folder) else None)
     elif isinstance(checkpoint, ArcEncoder):
@@ -91,7 +92,7 @@ def open_shipped(model: Any, tokenizer: Any) -> Opened:
     made_for = read_info(folder)["base"]["fingerprint"]
     if model_fingerprint(loaded) != made_for:
         raise ConfigError(f"the checkpoint of arc that ships was trained for another model; {advice('arc')}")
-    return open_arc(folder, model, tokenizer, None)
+    return open_arc(folder, model, tokenizer, None, loaded=loaded)
 
 
 def _fingerprint(encoder: ArcEncoder, name: str, model: Any) -> str:

@@ -23,11 +23,10 @@ from torch.nn import functional
 
 from squeeze.errors import ConfigError, CorruptError, InputError, need
 from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
-from squeeze.soft.layers import Cut
+from squeeze.soft.layers import LINEAR, Cut
 from squeeze.soft.ram_layers import Align, Contrast, Row, Sums
 from squeeze.soft.seeds import seeded
 
-TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The linear maps of a layer that adapters sit on."""
 
 _BATCH = 2048  # most tokens of a batch, padding included: larger ones are no faster and take more memory
@@ -105,7 +104,7 @@ class RamEncoder(nn.Module):
             if settings.lora:
                 peft = need("peft", extra="soft")
                 adapters = peft.LoraConfig(
-                    r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(TARGETS)
+                    r=settings.lora, lora_alpha=settings.alpha, lora_dropout=0.0, target_modules=list(LINEAR)
                 )
                 peft.inject_adapter_in_model(adapters, self.cut)
             self.asked = Contrast(self.cut.width, settings.rank)

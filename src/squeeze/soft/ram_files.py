@@ -12,14 +12,14 @@ from squeeze.errors import ConfigError, CorruptError, need
 from squeeze.soft import on_model
 from squeeze.soft.files import folder_of, head, read_head, read_tensors, weights_of, write
 from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
-from squeeze.soft.ram import TARGETS, RamEncoder, RamSettings
+from squeeze.soft.layers import LINEAR
+from squeeze.soft.ram import RamEncoder, RamSettings
+from squeeze.soft.reference import WEIGHTS
 from squeeze.soft.seeds import seeded
 
 FORMAT = "squeeze.ram"
 READER = "squeeze.ram.reader"
 VERSION = 1
-WEIGHTS = Path(__file__).resolve().parent / "weights"
-"""Where the checkpoints lie that ship with squeeze; each is named as its folder."""
 
 
 def _claims(settings: RamSettings, found: on_model.Shapes) -> str:
@@ -69,7 +69,7 @@ class ReaderAdapters:
     def __init__(self, model: Any, rank: int, *, seed: int = 0) -> None:
         self.model, self.rank, self.base = model, rank, model_fingerprint(model)
         peft = need("peft", extra="soft")
-        settings = peft.LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=list(TARGETS))
+        settings = peft.LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=list(LINEAR))
         with seeded(seed):
             peft.inject_adapter_in_model(settings, model)
 

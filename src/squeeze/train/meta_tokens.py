@@ -22,10 +22,9 @@ from typing import Any
 
 from squeeze.bench.machine import write_report
 from squeeze.errors import need
+from squeeze.soft.layers import LINEAR
 from squeeze.soft.models import load_hf_tokenizer, load_model
 from squeeze.train.meta_data import IGNORED, Builder, Example, Question, made_up, of_rows
-
-MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 RECIPE = "meta_tokens.json"
 """The file beside the adapter that says how tokens were reserved."""
@@ -61,7 +60,7 @@ def with_lora(model: Any, reserved: Sequence[int], rank: int, seed: int) -> Any:
     config = peft.LoraConfig(
         r=rank,
         lora_alpha=2 * rank,
-        target_modules=[name for name in MODULES if name in present],
+        target_modules=[name for name in LINEAR if name in present],
         trainable_token_indices={embedding.rpartition(".")[2]: list(reserved)},
         task_type="CAUSAL_LM",
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from squeeze.base.soft import PROBE
 from squeeze.bench.rows import read_rows
 from squeeze.bench.soft_rows import choose, prompt_of, usable
 from squeeze.errors import ConfigError
@@ -21,8 +22,6 @@ from squeeze.train.soft_ids import Prepared, Ragged, Spelling
 
 LEAST = 16
 """Tokens that a text must have to be trained on."""
-
-_PROBE = "Élan 1931: ``x += 0.5``\t(弁は閉じている)\n\n  don't <s></s> 👩‍👧"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Limits:
 def spelling_of(tokenizer: Any, vocabulary: int) -> Spelling:
     """What data has to know of a tokenizer."""
     before, after = split_prompt(tokenizer, prompt_of(tokenizer, "?"), context=True)
-    probe = repr((plain_ids(tokenizer, _PROBE), before, after, vocabulary))
+    probe = repr((plain_ids(tokenizer, PROBE), before, after, vocabulary))
     return Spelling(
         vocabulary=vocabulary,
         print=hashlib.sha256(probe.encode()).hexdigest()[:16],
