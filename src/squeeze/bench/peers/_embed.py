@@ -16,13 +16,6 @@ def with_model(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "model": str(options.get("model") or minilm_folder())}
 
 
-def peer(file: str, tokenizer: str, options: dict[str, Any], needs: tuple[str, ...]) -> Any:
-    """A peer of the environment `embeddings` with that model, on few rows, as it is slow."""
-    from ._process import Peer, Setting
-
-    return Peer(file, tokenizer, with_model(options), Setting("embeddings", needs, most=10, seconds=300.0))
-
-
 def encoder(folder: str) -> Callable[[Sequence[str]], list[list[float]]]:
     """What embeds texts as sentence-transformers does, each text once: a search costs little."""
     model = importlib.import_module("sentence_transformers").SentenceTransformer(folder, device="cpu")

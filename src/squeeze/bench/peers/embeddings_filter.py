@@ -14,7 +14,9 @@ _NEEDS = ("langchain_classic", "langchain_community", "sentence_transformers")
 
 def runner(tokenizer: str, options: dict[str, Any]) -> Any:
     """It, run in the environment `embeddings`."""
-    return _embed.peer(__file__, tokenizer, options, _NEEDS)
+    from ._process import Peer, Setting
+
+    return Peer(__file__, tokenizer, _embed.with_model(options), Setting("embeddings", _NEEDS, most=10, seconds=300.0))
 
 
 def start(options: dict[str, Any]) -> Callable[[list[str], str, int, float], str]:

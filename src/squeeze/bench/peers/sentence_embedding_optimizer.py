@@ -13,7 +13,10 @@ DISTRIBUTIONS = ("llama-index-core", "sentence-transformers")
 
 def runner(tokenizer: str, options: dict[str, Any]) -> Any:
     """It, run in the environment `embeddings`."""
-    return _embed.peer(__file__, tokenizer, options, ("llama_index.core", "sentence_transformers"))
+    from ._process import Peer, Setting
+
+    needs = ("llama_index.core", "sentence_transformers")
+    return Peer(__file__, tokenizer, _embed.with_model(options), Setting("embeddings", needs, most=10, seconds=300.0))
 
 
 def start(options: dict[str, Any]) -> Callable[[list[str], str, int, float], str]:
