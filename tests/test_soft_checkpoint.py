@@ -187,7 +187,9 @@ DAMAGE = {
     "huge embeddings": told(base__config={"model_type": "llama", "vocab_size": 10**9, "hidden_size": 10**6}),
     "adapters that are not there": told(settings__lora=4),
     "a model of no kind": told(base__config={"model_type": "nothing", "vocab_size": 261, "hidden_size": 32}),
-    "settings of another thing": told(settings={"layers": 1}),
+    "settings of another thing": told(settings={"depth": 1}),
+    "settings without layers": told(settings={"factors": [2, 4, 8]}),
+    "a setting to come": told(settings__shape="round"),
     "a factor of zero": told(settings__factors=[0]),
     "no decoders": told(decoders={}),
     "a decoder with a path": told(decoders={"../x": {"width": 32, "fingerprint": ""}}),
@@ -207,6 +209,12 @@ def test_damage_is_named(damage: str, tmp_path: Path) -> None:
     with pytest.raises(CorruptError) as caught:
         ArcEncoder.from_pretrained(tmp_path)
     assert str(tmp_path) in str(caught.value) or "'" in str(caught.value)
+
+
+def test_a_checkpoint_outlives_settings_that_came_after_it(tmp_path: Path) -> None:
+    encoder, _ = saved(tmp_path)
+    told(settings={"layers": 1})(tmp_path)
+    assert ArcEncoder.from_pretrained(tmp_path).settings == encoder.settings
 
 
 def test_adapters_of_a_rank_that_lies_are_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +97,15 @@ def weights_of(info: Mapping[str, Any], folder: Path) -> Path:
 def read_settings(info: Mapping[str, Any], folder: Path, kind: type[Any]) -> Any:
     """The settings of a checkpoint as the dataclass `kind`; lists become tuples.
 
+    What is not named is at its default, so that a checkpoint outlives settings that came after it.
+
     Raises:
         CorruptError: they are not those of one.
     """
     given = info.get("settings")
-    if not isinstance(given, dict) or set(given) != {field.name for field in fields(kind)}:
+    known = {field.name for field in fields(kind)}
+    needed = {field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING}
+    if not isinstance(given, dict) or not needed <= set(given) <= known:
         raise CorruptError(f"settings of {folder} are not those of an encoder")
     try:
         return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
