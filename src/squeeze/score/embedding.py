@@ -50,9 +50,10 @@ class Embedding:
             moves cosines by less than 0.01 (measured with all-MiniLM-L6-v2).
 
     Raises:
-        ConfigError: an option is not allowed, or no model is given and none installed. On first use: the model does
-            not load, pools otherwise, or gives numbers that are not finite.
-        MissingDependencyError: on first use, where torch or transformers is not installed.
+        ConfigError: an option is not allowed. On first use: the model does not load, pools otherwise, or gives numbers
+            that are not finite.
+        MissingDependencyError: no model is given and none installed. On first use: torch or transformers is not
+            installed.
     """
 
     def __init__(self, model: Any = None, *, device: str = "cpu", precision: str = "auto") -> None:

