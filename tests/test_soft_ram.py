@@ -71,17 +71,28 @@ def test_by_hand_a_row_is_ranked_by_its_mean_state_and_pooled_by_its_nearness_to
             own, embedded = states(list(row.ids))
             assert torch.allclose(read.scores[at], encoder.told(own.mean(0)) @ asked, atol=1e-5)
             weights = torch.softmax(2.0 * (encoder.told(own) @ asked), 0)[:, None]
-            expected = (weights * embedded).sum(0) + encoder.align((weights * own).sum(0))
+            expected = encoder.align((weights * own).sum(0), (weights * embedded).sum(0))
             assert torch.allclose(read.vectors[at], expected, atol=1e-5)
 
 
-def test_untrained_it_is_the_cosine_of_means_and_vectors_are_means_of_embeddings() -> None:
+def test_a_vector_is_the_blank_the_gated_mean_embedding_and_what_the_states_add() -> None:
+    align = made().align
+    states, embeds = torch.randn(5, 32), torch.randn(5, 32)
+    added = torch.nn.functional.silu(states @ align.first.weight.T) @ align.second.weight.T
+    assert torch.allclose(align(states, embeds), align.blank + align.gate * embeds + added, atol=1e-5)
+
+
+def test_untrained_it_is_the_cosine_of_means_and_every_vector_is_the_blank() -> None:
     encoder = RamEncoder(tiny_model(), RamSettings(layers=2, sharpness=0.0))
     segments = rows(6, 3)
     read = encoder.read([5, 6], segments)
     means = encoder.means([[5, 6], *(row.ids for row in segments)])
     assert torch.allclose(read.scores, torch.cosine_similarity(means[1:], means[:1]), atol=1e-5)
-    for row, vector in zip(segments, read.vectors, strict=True):
+    assert torch.equal(read.vectors, encoder.align.blank.detach().expand(2, -1))
+    with torch.no_grad():
+        encoder.align.blank.zero_()
+        encoder.align.gate.fill_(1.0)
+    for row, vector in zip(segments, encoder.read([5, 6], segments).vectors, strict=True):
         assert torch.allclose(vector, encoder.cut.embedded(torch.tensor(row.ids)).mean(0).detach(), atol=1e-6)
 
 
@@ -103,10 +114,15 @@ def test_the_layers_read_both_ways() -> None:
 
 
 def test_a_title_is_ranked_by_and_not_pooled() -> None:
-    encoder = RamEncoder(tiny_model(), RamSettings(layers=1, sharpness=0.0))
+    encoder = made(sharpness=0.0)
     bare, titled = Row([1, 2, 3]), Row([90, 91, 1, 2, 3], 2)
     read = encoder.read([7, 8], [bare, titled])
-    assert torch.allclose(read.vectors[0], read.vectors[1], atol=1e-6) and read.scores[0] != read.scores[1]
+    pooled = encoder.cut.embedded(torch.tensor([1, 2, 3])).mean(0)
+    with torch.no_grad():
+        encoder.align.second.weight.zero_()
+    bare_only = encoder.read([7, 8], [bare, titled]).vectors
+    assert torch.allclose(bare_only, (encoder.align.blank + encoder.align.gate * pooled).detach(), atol=1e-5)
+    assert read.scores[0] != read.scores[1]
 
 
 @pytest.mark.parametrize("lead", [0, 3, 9])
@@ -617,7 +633,8 @@ def test_both_losses_fall_and_gradients_reach_what_is_trained_alone(more: list[s
         assert "lora_" in name or torch.equal(value, before[name]), name
     with torch.no_grad():
         found = method.measure()
-    assert set(found) == {"answer/none", "answer/full", "answer/4x", "answer/8x", "ranking/held"}
+    mixtures = {f"answer/{factor}x{text}" for factor in (4, 8) for text in ("", " text")}
+    assert set(found) == {"answer/none", "answer/full", "ranking/held", *mixtures}
     assert all(np.isfinite(value) for value in found.values())
 
 

@@ -1,6 +1,6 @@
 """What `ram` keeps, what it costs, and what a model makes of it, with SmolLM2 on a CPU.
 
-    python -m squeeze.bench.ram DATA.jsonl.gz ... --checkpoint FOLDER [-n 60] [--arc FOLDER] [--json FILE]
+    python -m squeeze.bench.ram DATA.jsonl.gz ... --checkpoint FOLDER [-n 60] [--arc FOLDER] [--taught FOLDER]
     python -m squeeze.bench.ram DATA.jsonl.gz ... --checkpoint FOLDER --recall [-n 200]
     python -m squeeze.bench.ram DATA.jsonl.gz ... --checkpoint FOLDER --speed
 
@@ -9,13 +9,17 @@ log-probability of the answer's tokens after the full text, no context, and what
 `--arc` names a checkpoint) and `ram` keep of it, with bootstrap intervals; a context is the gold passages among others.
 `--recall`: the share of segments holding the answer that are among the best segments of a quarter of the tokens, by
 the untrained encoder, by the checkpoint, and by the scorer `ranker` (a segment counts what its best sentence does).
-`ram, ranker` is `ram` with that scorer in place of its own ranking, `ram, no vectors` text alone.
+`ram, ranker` is `ram` with that scorer in place of its own ranking, `ram, no vectors` text alone, and
+`ram, others' vectors` has the vectors of the row before in place of its own: what is left is what they tell beyond
+being there. `--taught` names the checkpoint of a run with `--reader-lora`. Its reader reads some conditions, too, those
+without vectors among them: it has learned the form of the answers besides.
 `--speed`: from the passages to the end of an answer of 32 tokens, in processor time, encoding included.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +31,7 @@ import numpy as np
 
 from squeeze import Budget, Compressed, Passage, load
 from squeeze.bench.machine import write_report
+from squeeze.bench.ram_conditions import TAUGHT, conditions, taught
 from squeeze.bench.rows import read_rows, row_passages
 from squeeze.bench.smollm2 import ensure
 from squeeze.bench.soft import fastest, timed
@@ -41,8 +46,7 @@ from squeeze.types import SoftPart
 ANSWER = 32
 """Tokens of an answer whose time is taken."""
 
-Made = Callable[[Sequence[Passage], str, float], Compressed | str | None]
-"""The context that a condition makes of passages, a question and a share to keep."""
+_WHOLE = ("full", "none")
 
 
 def fair_rows(path: str) -> Iterator[dict[str, Any]]:
@@ -68,58 +72,50 @@ def interval(values: Sequence[float]) -> dict[str, float]:
     return {"mean": round(float(np.mean(values)), 4), "low": round(found.low, 4), "high": round(found.high, 4)}
 
 
-def conditions(model: Any, tokenizer: Any, given: argparse.Namespace) -> dict[str, Made]:
-    """What is compared, by name."""
-
-    def made(compressor: Any, passages: Sequence[Passage], question: str, keep: float) -> Compressed:
-        return compressor.compress(passages, question, budget=Budget(keep=keep))  # type: ignore[no-any-return]
-
-    own = {"model": model, "tokenizer": tokenizer}
-    found: dict[str, Made] = {
-        "full": lambda passages, question, keep: JOINER.join(p.text for p in passages),
-        "none": lambda passages, question, keep: None,
-        "edu": partial(made, load("edu", tokenizer=tokenizer)),
-        "ram_text": partial(made, load("ram_text", tokenizer=tokenizer)),
-    }
-    if given.arc:
-        found["arc"] = partial(made, load("arc", checkpoint=given.arc, **own))
-    own |= {"checkpoint": given.checkpoint, "allocation": given.allocation}
-    found["ram"] = partial(made, load("ram", **own))
-    found["ram, no vectors"] = partial(made, load("ram", vectors=0, **own))
-    found["ram, ranker"] = partial(made, load("ram", scorer="ranker", **own))
-    return found
-
-
 def likelihood(reader: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Mean log-probability per token of the answers, by data, share and condition."""
-    made = conditions(reader.model, reader.tokenizer, given)
+    made = conditions({"model": reader.model, "tokenizer": reader.tokenizer}, given)
+    pupil = taught(reader, given) if given.taught else reader
     count = load("edu", tokenizer=reader.tokenizer).count
     lines = []
     for path in given.data:
         found: dict[tuple[str, float], list[float]] = {}
         shares: dict[tuple[str, float], list[float]] = {}
-        for number, (row, passages) in enumerate(cut_rows(path, count, given.context, given.seed)):
-            if number == given.n:
-                break
+        for number, (row, passages) in enumerate(
+            itertools.islice(cut_rows(path, count, given.context, given.seed), given.n)
+        ):
             for name, make in made.items():
-                for keep in given.keep if name not in ("full", "none") else [1.0]:
+                reads = pupil if name.startswith(TAUGHT) else reader
+                for keep in [1.0] if name.removeprefix(TAUGHT) in _WHOLE else given.keep:
                     context = make(passages, row["question"], keep)
                     prompt = prompt_of(reader.tokenizer, row["question"])
-                    scores = reader.answer_logprobs(context, prompt, row["answers"][0])
+                    scores = reads.answer_logprobs(context, prompt, row["answers"][0])
                     found.setdefault((name, keep), []).append(float(np.mean(scores)))
                     share = context.kept if isinstance(context, Compressed) else float(context is not None)
                     shares.setdefault((name, keep), []).append(share)
             if number % 10 == 9:  # a long run shows where it is
                 print(number + 1, {key: round(float(np.mean(own)), 3) for key, own in found.items()}, flush=True)
-        data = Path(path).name.split(".")[0]
-        for (name, keep), values in found.items():
-            line = {"data": data, "condition": name, "keep": keep, "rows": len(values), **interval(values)}
-            line["kept"] = round(float(np.mean(shares[name, keep])), 4)
-            if ("edu", keep) in found:
-                apart = difference(values, found["edu", keep])
-                line |= {"over_edu_low": round(apart.low, 4), "over_edu_high": round(apart.high, 4)}
-            lines.append(line)
-            print(line, flush=True)
+        lines += compared(Path(path).name.split(".")[0], found, shares)
+    return lines
+
+
+def compared(
+    data: str, found: dict[tuple[str, float], list[float]], shares: dict[tuple[str, float], list[float]]
+) -> list[dict[str, Any]]:
+    """A line for each condition and share: mean, interval, and the interval of how far it is from others.
+
+    Each is compared with `edu`, and what has vectors with the same without them, read by the same reader.
+    """
+    lines = []
+    for (name, keep), values in found.items():
+        line = {"data": data, "condition": name, "keep": keep, "rows": len(values), **interval(values)}
+        line["kept"] = round(float(np.mean(shares[name, keep])), 4)
+        for title, other in (("edu", "edu"), ("text", f"{name.partition(',')[0]}, no vectors")):
+            if (other, keep) in found and other != name:
+                apart = difference(values, found[other, keep])
+                line |= {f"over_{title}_low": round(apart.low, 4), f"over_{title}_high": round(apart.high, 4)}
+        lines.append(line)
+        print(line, flush=True)
     return lines
 
 
@@ -236,6 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", nargs="+")
     parser.add_argument("--checkpoint", required=True, help="of ram: a folder, or the name of one that ships")
     parser.add_argument("--arc", default="", help="checkpoint of arc")
+    parser.add_argument("--taught", default="", help="folder of a run of ram with --reader-lora")
     parser.add_argument("--allocation", default="top_k")
     parser.add_argument("-n", type=int, default=60, help="rows of each file")
     parser.add_argument("--keep", type=float, nargs="+", default=[0.25, 0.125])
@@ -256,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = likelihood(reader, given) if results is None else results
     if given.json:
         shown = {**vars(given), "data": [Path(path).name for path in given.data]}
-        shown |= {name: Path(shown[name]).name for name in ("checkpoint", "arc") if shown[name]}
+        shown |= {name: Path(shown[name]).name for name in ("checkpoint", "arc", "taught") if shown[name]}
         busy = [round(value, 1) for value in os.getloadavg()]  # of the last 1, 5 and 15 minutes: how busy it was
         shown.pop("json")
         write_report(

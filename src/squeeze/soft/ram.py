@@ -7,7 +7,7 @@
 
 The layers are the reader's own: their weights are shared with the model, which is never changed. What is trained is the
 head, the alignment layer and, where asked for, low-rank adapters on the layers. Untrained, the head gives the cosine of
-the mean states, as in the paper, and vectors are weighted means of input embeddings.
+the mean states, as in the paper, and every vector is the same blank, which tells the reader nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from squeeze.soft.fingerprint import model_fingerprint, weights_fingerprint
 from squeeze.soft.layers import LINEAR, Cut
 from squeeze.soft.ram_layers import Align, Contrast, Row, Sums
 from squeeze.soft.seeds import seeded
-
-"""The linear maps of a layer that adapters sit on."""
 
 _BATCH = 2048  # most tokens of a batch, padding included: larger ones are no faster and take more memory
 _LEAST = 256  # tokens that a batch is filled up to even by much shorter rows: smaller ones are slower
@@ -111,7 +109,21 @@ class RamEncoder(nn.Module):
             self.told = Contrast(self.cut.width, settings.rank)
             self.align = Align(self.cut.width, settings.hidden or self.cut.width)
         self.to(next(self.cut.embed.parameters()))
+        self.blank()
         self.train(False)
+
+    def blank(self, ids: Sequence[int] = ()) -> None:
+        """Sets what an untrained vector is: the mean embedding of ids, as long as an embedding usually is.
+
+        Args:
+            ids: of a mark that tells a reader nothing, " ..." say; without any all that the model knows are meant.
+        """
+        every = torch.arange(int(self.cut.config.vocab_size), device=self.device)
+        with torch.no_grad():
+            known = self.cut.embedded(every[None])[0].float()
+            own = known[list(ids)].mean(0) if ids else known.mean(0)
+            own = own * known.norm(dim=-1).median() / own.norm().clamp(min=_TINY)
+            self.align.blank.copy_(own)
 
     def forward(self, question: Sequence[int] | None, segments: Sequence[Row]) -> Read:
         """Scores and vectors of segments, with gradient.
@@ -139,7 +151,7 @@ class RamEncoder(nn.Module):
         told = self.told(sums.means().to(kind))
         aim = functional.normalize(told.mean(0), dim=-1) if asked is None else asked
         pooled, embeds = sums.pooled()
-        read = Read(told @ aim, embeds.to(kind) + self.align(pooled.to(kind)))
+        read = Read(told @ aim, self.align(pooled.to(kind), embeds.to(kind)))
         if not torch.isfinite(read.scores).all() or not torch.isfinite(read.vectors).all():
             raise CorruptError("the layers give values that are no finite numbers; the model or the checkpoint is bad")
         return read

@@ -38,17 +38,25 @@ class Contrast(nn.Module):
 
 
 class Align(nn.Module):
-    """The alignment layer: two maps from states to what is added to mean input embeddings; it starts at zero."""
+    """The alignment layer: what a pooled segment is to the reader.
+
+    A blank that all vectors share, plus the mean input embedding by a gate for each channel, plus two maps of the mean
+    state. Gate and maps start at zero, so an untrained vector is the blank, whatever its segment holds: a frozen reader
+    takes a mean of embeddings, which is nobody's, far worse than a place with nothing in it.
+    """
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.first = nn.Linear(width, hidden, bias=False)
         self.second = nn.Linear(hidden, width, bias=False)
+        self.blank = nn.Parameter(torch.zeros(width))
+        self.gate = nn.Parameter(torch.zeros(width))
         nn.init.zeros_(self.second.weight)
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, width) -> (…, width)."""
-        return self.second(functional.silu(self.first(states)))  # type: ignore[no-any-return]
+    def forward(self, states: torch.Tensor, embeds: torch.Tensor) -> torch.Tensor:
+        """Mean states and mean input embeddings of segments, each (…, width), to vectors, (…, width)."""
+        added: torch.Tensor = self.second(functional.silu(self.first(states)))
+        return self.blank + self.gate * embeds + added
 
 
 class Sums:

@@ -177,6 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--rank", type=int, default=64)
     parser.add_argument("--hidden", type=int, default=256, help="width of the alignment layer, which stays untrained")
+    parser.add_argument("--blank", default=" ...", help="text whose mean embedding untrained vectors are")
     parser.add_argument("--rows", type=int, default=0, help="most rows of each file; 0 for all")
     parser.add_argument("--others", type=int, default=18, help="segments of other passages that a row is told from")
     parser.add_argument("--segment-tokens", type=int, default=48)
@@ -192,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     tokenizer, model = load_hf_tokenizer(given.model), load_model(given.model).float()
     encoder = RamEncoder(model, RamSettings(given.layers, rank=given.rank, hidden=given.hidden), seed=given.seed)
+    encoder.blank(load_tokenizer(tokenizer).encode(given.blank))
 
     def make() -> Means:
         return means_of(

@@ -91,6 +91,7 @@ def parse(arguments: Sequence[str] | None) -> Namespace:
     add("--floor", type=float, default=0.1, help="share of the rates that is left at the end")
     add("--rate-layers", type=float, default=1e-4, help="of layers or adapters")
     add("--rate-heads", type=float, default=5e-4, help="of projectors")
+    add("--rate-ranking", type=float, default=1e-4, help="of the contrastive head (ram)")
     add("--rate-other", type=float, default=1e-3, help="of special vectors and the rest")
     add("--heads-first", type=int, default=0, help="steps in which layers stay as they are")
     add("--decay", type=float, default=0.01, help="weight decay")
@@ -142,7 +143,7 @@ def _checked(options: Namespace) -> Namespace:
     for name, low in least.items():
         if getattr(options, name) < low:
             raise ConfigError(f"{name} is {getattr(options, name)}; allowed: {low} and more")
-    for name in ("rate_layers", "rate_heads", "rate_other", "decay", "clip", "minutes", "contrast"):
+    for name in ("rate_layers", "rate_heads", "rate_ranking", "rate_other", "decay", "clip", "minutes", "contrast"):
         if not getattr(options, name) >= 0:
             raise ConfigError(f"{name} is {getattr(options, name)}; allowed: 0 and more")
     if options.device == "auto":

@@ -13,12 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from squeeze.bench.soft_rows import ASK
 from squeeze.errors import ConfigError
-from squeeze.mixing import States
+from squeeze.mixing import LEFT, TEXT, States
 from squeeze.soft.models import load_hf_tokenizer
 from squeeze.soft.ram import RamEncoder, RamSettings, Read
 from squeeze.soft.ram_files import ReaderAdapters
@@ -63,13 +64,13 @@ class Ram:
         self.trainee: nn.Module = nn.ModuleDict(parts)
 
     def roles(self) -> Roles:
-        """Adapters of the encoder and of the reader; contrastive head and alignment layer; shifts and scales."""
-        found: Roles = {"layers": [], "heads": [], "other": []}
+        """Adapters of the encoder and of the reader; maps of the alignment layer; contrastive head; blank and gate."""
+        found: Roles = {"layers": [], "heads": [], "ranking": [], "other": []}
         for name, value in self.encoder.named_parameters():
-            if value.requires_grad and name.startswith("cut."):
-                found["layers"].append((name, value))
-            elif value.requires_grad:
-                found["heads" if value.ndim > 1 else "other"].append((name, value))
+            if value.requires_grad:
+                part = name.partition(".")[0]
+                role = "heads" if value.ndim > 1 else "other"
+                found[{"cut": "layers", "asked": "ranking", "told": "ranking"}.get(part, role)].append((name, value))
         if self.adapters is not None:
             found["layers"] += [(f"reader.{name}", value) for name, value in self.adapters.parameters().items()]
         return found
@@ -96,26 +97,26 @@ class Ram:
         return told + float(self.options.contrast) * ranked
 
     def measure(self) -> dict[str, float]:
-        """Surprise at held-out answers after nothing and after the full text, as at the start, and after mixtures."""
+        """Surprise at held-out answers after nothing and after the full text, as at the start, and after mixtures.
+
+        `answer/4x text` is after what stays text alone: what vectors are worth is the difference.
+        """
         held = self.source.held_questions
         if not held:
             return {}
         if not self._fixed:
-            joiner = len(self.prompts.spelling.joiner)
-            bare = [self._around(one, None, one.question[joiner:]) for one in held]
+            bare = [self._around(one, None, self._alone(one)) for one in held]
             full = [self._around(one, self.prompts.text(self.prompts.joined(one)), one.question) for one in held]
             self._fixed = {"answer/none": self._mean(bare, held), "answer/full": self._mean(full, held)}
         read = [self._read(one) for one in held]
-        found = {
-            f"answer/{factor}x": self._mean(
-                [
-                    self._context(one, own, has, kept(has.scores, 1 / factor))
-                    for one, (own, has) in zip(held, read, strict=True)
-                ],
-                held,
-            )
-            for factor in self.factors
-        }
+        found = {}
+        for factor in self.factors:
+            chosen = [kept(has.scores, 1 / factor) for _, has in read]
+            alone = [np.where(own == TEXT, TEXT, LEFT).astype(np.int8) for own in chosen]
+            for name, states in (("", chosen), (" text", alone)):
+                rows = zip(held, read, states, strict=True)
+                contexts = [self._context(one, own, has, state) for one, (own, has), state in rows]
+                found[f"answer/{factor}x{name}"] = self._mean(contexts, held)
         ranking = contrastive(
             [has.scores for _, has in read], [own.positive for own, _ in read], self.options.temperature
         )
@@ -140,7 +141,13 @@ class Ram:
         given = [Passage(self.spells.decode(ids)) for ids in passages]
         return lesson(self.spells, asked, answers, given, self.options.segment_tokens)
 
+    def _alone(self, one: Asked) -> list[int]:
+        """A question that follows no context."""
+        return one.question[len(self.prompts.spelling.joiner) :]
+
     def _context(self, one: Asked, own: Lesson, read: Read, states: States) -> torch.Tensor:
+        if not states.any():
+            return self._around(one, None, self._alone(one))
         context = context_embeds(own, read, states, self.spells, self.prompts.text)
         return self._around(one, context, one.question)
 
