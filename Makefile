@@ -5,7 +5,7 @@ RAY := integrations/ray-squeeze
 INTEGRATIONS := $(filter-out $(RAY),$(patsubst %/pyproject.toml,%,$(wildcard integrations/*/pyproject.toml)))
 BIN := $(VENV)/bin
 PEERS := light embeddings llmlingua
-PEER_OPTIONS ?= --workers 2
+PEER_OPTIONS ?= --shortest --workers 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test examples docs dist smoke test-ray peers lint core dev clean

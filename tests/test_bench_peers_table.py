@@ -70,8 +70,17 @@ class TestTable:
         assert mean["equal"]["edu"]["tokens_kept"] <= mean["tokens_kept"]
         assert mean["kept"] == 1.0 and mean["edu_won"] == 0
         assert of["edu", "mean"]["kind"] == "method" and of["edu", "mean"]["over"] == 0
+        assert results["limited"] == {"fake:rows=1": "rows of each set: 1, as it runs a model and is slow"}
         assert list(results["not_run"]) == ["fake:absent=1"] and results["versions"]["fake"]["python"]
         assert "not run" in capsys.readouterr().out
+
+    def test_what_is_run_on_the_shortest_rows_alone_is_marked(self, one_peer: None, tmp_path: pathlib.Path) -> None:
+        data, out = rows(tmp_path / "a.jsonl", ["When was the lamp lit?", "When?"]), tmp_path / "table.json"
+        assert self.run(data, "--shortest", "--peers", "fake,fake:titles=true:rows=1", "--json", str(out)) == 0
+        results = json.loads(out.read_text())["results"]
+        marked = {row["method"]: row.get("shortest", False) for row in results["table"]}
+        assert marked == {"fake": False, "fake:titles=true": True, "edu": False}
+        assert "rows of each set: 1, the shortest" in results["limited"]["fake:titles=true"]
 
     def test_one_that_gives_no_result_is_among_what_was_not_run(self, one_peer: None, tmp_path: pathlib.Path) -> None:
         out = tmp_path / "table.json"

@@ -57,6 +57,7 @@ class Found:
         equal: name of one of ours -> its lines on the same rows at the tokens that the package kept.
         versions: of its environment.
         missing: why it was not run; empty where it was.
+        most: the most rows of a set that it was run on; None for all.
     """
 
     spec: Spec
@@ -64,6 +65,7 @@ class Found:
     equal: dict[str, list[Line]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     missing: str = ""
+    most: int | None = None
 
 
 def measure(spec: Spec, sets: Sequence[Set], keeps: tuple[float, ...]) -> Found:
@@ -74,7 +76,7 @@ def measure(spec: Spec, sets: Sequence[Set], keeps: tuple[float, ...]) -> Found:
     found.missing = bench.missing.get(spec.label, "")
     runner = bench.runners.get(spec.label)
     if isinstance(runner, Peer):
-        found.versions = runner.versions
+        found.versions, found.most = runner.versions, runner.most
         runner.close()
     return found
 
@@ -183,16 +185,20 @@ def _ours() -> dict[str, Runner]:
 
 def _write(path: str, found: Sequence[Found], sets: Sequence[Set], *, add: bool, **settings: Any) -> None:
     """The report; with `add` what the file has of other packages stays."""
-    results: dict[str, Any] = {"table": [], "not_run": {}, "versions": {}}
+    results: dict[str, Any] = {"table": [], "not_run": {}, "limited": {}, "versions": {}}
     if add and pathlib.Path(path).is_file():
-        results = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["results"]
+        results |= json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["results"]
     now = {one.spec.label for one in found}
     results["table"] = [row for row in results["table"] if row["method"] not in now]
-    for part in ("not_run", "versions"):
+    for part in ("not_run", "limited", "versions"):
         results[part] = {name: value for name, value in results[part].items() if name not in now}
     for one in found:
-        order = {"shortest": True} if settings["shortest"] and one.spec.kind == "peer" else {}
+        cut = one.most is not None and any(len(each.rows) > one.most for each in sets)
+        order = {"shortest": True} if cut and settings["shortest"] else {}
         results["table"] += [row | order for row in summed(one, sets)]
+        if cut:
+            which = ", the shortest" if order else ""
+            results["limited"][one.spec.label] = f"rows of each set: {one.most}{which}, as it runs a model and is slow"
         reasons = Counter(line.failed for line in one.lines if line.failed)
         if one.missing:
             results["not_run"][one.spec.label] = one.missing

@@ -16,7 +16,7 @@ def runner(tokenizer: str, options: dict[str, Any]) -> Any:
     """It, run in the environment `llmlingua`."""
     from ._process import Peer, Setting
 
-    setting = Setting("llmlingua", ("selective_context", "spacy"), most=10, seconds=900.0)
+    setting = Setting("llmlingua", ("selective_context", "spacy"), most=3, seconds=900.0)
     return Peer(__file__, tokenizer, _smollm2.with_model(options), setting)
 
 
