@@ -16,6 +16,7 @@ from squeeze.errors import need
 from squeeze.score.encoder import Encoder
 from squeeze.score.model_files import default_model
 
+
 class MiniLM:
     """Sentence embeddings of all-MiniLM-L6-v2, of length one, 384 numbers, as the scorer `"embedding"` makes them.
 
