@@ -267,6 +267,7 @@ class TestLocal:
         assert "log-lik." in capsys.readouterr().out
         assert code(*call, "--reader", folder, "--reader-url", "http://host") == 2
         assert code(*call, "--reader", str(tmp_path)) == 2
+        assert code(*call, "--reader", "http://host/v1") == 2 and "the address" in capsys.readouterr().err
 
 
 class Deaf(Reads):

@@ -144,6 +144,8 @@ def _reader(local: dict[str, Any], remote: dict[str, Any], both: dict[str, Any])
     """What answers the questions; None where nothing is asked for."""
     if local["model"] and remote["url"]:
         raise ConfigError("--reader and --reader-url; give one of them")
+    if local["model"].startswith(("http://", "https://")):
+        raise ConfigError(f"--reader is the address {local['model']!r}; give an endpoint as --reader-url")
     if local["model"]:
         from squeeze.bench.asking import LocalReader
 
