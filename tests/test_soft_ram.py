@@ -748,3 +748,64 @@ def test_the_head_that_ships_loads_on_its_model() -> None:
     result = ram.compress(TEXTS, QUERY, budget=60)
     assert result.tokens_after <= 60 and vectors(result)
     assert any("1931" in part.text for part in result.parts if isinstance(part, TextPart))
+
+
+def test_each_condition_is_a_context_and_vectors_of_others_are_the_row_befores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("peft")
+    import argparse
+
+    from squeeze.bench import ram as bench
+    from squeeze.bench import ram_conditions
+    from squeeze.soft.models import load_model
+    from squeeze.train.soft_ram import Ram
+
+    method = Ram(setting(tmp_path, "--reader-lora", "2"))
+    with torch.no_grad():
+        for value in method.adapters.parameters().values():
+            value.add_(0.05)
+        method.encoder.align.gate.add_(1.0)
+    method.save(tmp_path / "out")
+    monkeypatch.setattr(ram_conditions, "ensure", lambda: str(tmp_path / "model"))
+    model, tokenizer = load_model(str(tmp_path / "model")), byte_tokenizer()
+    shown = {"arc": "", "allocation": "top_k", "taught": str(tmp_path / "out"), "n": 3, "seed": 0, "context": 230}
+    given_ = argparse.Namespace(
+        checkpoint=str(tmp_path / "out"), data=[str(tmp_path / "rows.train.jsonl")], keep=[0.6, 0.4], **shown
+    )
+    conditions = ram_conditions.conditions({"model": model, "tokenizer": tokenizer}, given_)
+    own, others = conditions["ram"], conditions["ram, others' vectors"]
+    for keep in given_.keep:
+        before: list[Any] = []
+        for text in (LONG[0], LONG[1]):
+            mine = [p.vectors for p in own([Passage(text)], QUERY, keep).parts if isinstance(p, SoftPart)]
+            got = [p.vectors for p in others([Passage(text)], QUERY, keep).parts if isinstance(p, SoftPart)]
+            expected = before or mine
+            assert mine and all(torch.equal(one, expected[at % len(expected)]) for at, one in enumerate(got))
+            before = mine
+    lines = bench.likelihood(Reader(model, tokenizer), given_)
+    found = {(line["condition"], line["keep"]): line for line in lines}
+    assert len(found) == 2 * 2 + 2 * (len(conditions) - 4) and all(line["rows"] == 3 for line in lines)
+    assert found["taught reader: none", 1.0]["mean"] != found["none", 1.0]["mean"]
+    assert found["full", 1.0]["kept"] == 1 and found["none", 1.0]["kept"] == 0
+    for name in ("ram", "ram, ranker", "ram, others' vectors", "taught reader: ram"):
+        assert found[name, 0.4]["over_text_low"] <= found[name, 0.4]["over_text_high"]
+    assert "over_text_low" not in found["ram, no vectors", 0.4] and "over_edu_low" in found["ram", 0.4]
+
+
+def test_the_tables_show_every_condition_and_say_what_vectors_are_worth(tmp_path: Path) -> None:
+    from squeeze.bench.ram_table import table
+
+    shape = {"data": "squad", "rows": 50, "low": -2.0, "high": -1.0}
+    apart = {"ram": (0.1, 0.3), "ram, ranker": (-0.1, 0.3), "taught reader: ram": (-2, -1)}
+    lines = [{**shape, "condition": "full", "keep": 1.0, "mean": -1.25}] + [
+        {**shape, "condition": name, "keep": 0.125, "mean": -1.5, "over_text_low": low, "over_text_high": high}
+        for name, (low, high) in apart.items()
+    ]
+    ranked = [{**shape, "ranking": "trained", "keep": 0.125, "mean": 0.5, "low": 0.4, "high": 0.6}]
+    for name, own in (("likely", lines), ("ranked", ranked)):
+        (tmp_path / name).write_text(json.dumps({"results": own}))
+    text = table(tmp_path / "likely", tmp_path / "ranked")
+    assert "| full | -1.25 [-2.00, -1.00] |" in text and "squad, 12.5 %" in text and "n = 50 (squad)." in text
+    assert "- ram: better on squad" in text and "- taught reader: ram: worse on squad" in text
+    assert "- ram, ranker: no difference" in text and "| trained | 0.50 [0.40, 0.60] |" in text
