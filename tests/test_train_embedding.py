@@ -112,9 +112,9 @@ def test_the_program_writes_weights_sources_and_a_report(tmp_path: Path, monkeyp
     written = weights.read_bytes()
     assert Network.load(weights, INPUTS).names == INPUTS
     assert "nq: 6 rows; none; made up" in weights.with_suffix(".sources.txt").read_text(encoding="utf-8")
-    report = json.loads((tmp_path / "report" / "embedding.json").read_text(encoding="utf-8"))
+    report = json.loads((tmp_path / "report" / "embedding_fit.json").read_text(encoding="utf-8"))
     assert [row["set"] for row in report["left_out"]] == ["nq", "squad"] and report["dev"][0]["rows"] == 6
-    assert "as given, ranker" in (tmp_path / "report" / "embedding.txt").read_text(encoding="utf-8")
+    assert "as given, ranker" in (tmp_path / "report" / "embedding_fit.txt").read_text(encoding="utf-8")
     train.main()
     assert len(encoder.asked) == asked and weights.read_bytes() == written
 

@@ -180,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of NAME.train.jsonl.gz")
     parser.add_argument("--dev", type=Path, help="folder of NAME.dev.jsonl.gz, on which the result is measured")
-    parser.add_argument("--report", type=Path, help="folder for embedding.json and embedding.txt")
+    parser.add_argument("--report", type=Path, help="folder for embedding_fit.json and embedding_fit.txt")
     parser.add_argument("--left-out", action="store_true", help="also fit without each set, which takes long")
     parser.add_argument("--model", default="", help="folder or hub name; the packaged all-MiniLM-L6-v2 when empty")
     parser.add_argument("--cache", type=Path, help="folder in which vectors are kept")
@@ -206,13 +206,13 @@ def main() -> None:
         args.report.mkdir(parents=True, exist_ok=True)
         settings = {"seed": args.seed, "keep": KEEP, "rows": args.rows, "embedded": args.embedded}
         report = {**settings, "recipe": vars(RECIPE), "fitted_on": sources, "left_out": unseen, "dev": measured}
-        (args.report / "embedding.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        (args.report / "embedding_fit.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
         head = f"Share of rows whose evidence survives, keep {KEEP}, seed {args.seed}"
         tables = [
             _text("Each set under networks fitted on the other sets", unseen),
             _text("Dev rows, beside the shipped ranker", measured),
         ]
-        (args.report / "embedding.txt").write_text("\n\n".join([head, *filter(None, tables)]), encoding="utf-8")
+        (args.report / "embedding_fit.txt").write_text("\n\n".join([head, *filter(None, tables)]), encoding="utf-8")
 
 
 if __name__ == "__main__":
