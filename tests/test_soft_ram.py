@@ -750,7 +750,7 @@ def test_the_head_that_ships_loads_on_its_model() -> None:
     assert any("1931" in part.text for part in result.parts if isinstance(part, TextPart))
 
 
-def test_each_condition_is_a_context_and_vectors_of_others_are_the_row_befores(
+def test_each_condition_is_a_context_and_anothers_vectors_are_the_row_befores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("peft")
@@ -774,7 +774,7 @@ def test_each_condition_is_a_context_and_vectors_of_others_are_the_row_befores(
         checkpoint=str(tmp_path / "out"), data=[str(tmp_path / "rows.train.jsonl")], keep=[0.6, 0.4], **shown
     )
     conditions = ram_conditions.conditions({"model": model, "tokenizer": tokenizer}, given_)
-    own, others = conditions["ram"], conditions["ram, others' vectors"]
+    own, others = conditions["ram"], conditions["ram, another's vectors"]
     for keep in given_.keep:
         before: list[Any] = []
         for text in (LONG[0], LONG[1]):
@@ -788,7 +788,7 @@ def test_each_condition_is_a_context_and_vectors_of_others_are_the_row_befores(
     assert len(found) == 2 * 2 + 2 * (len(conditions) - 4) and all(line["rows"] == 3 for line in lines)
     assert found["taught reader: none", 1.0]["mean"] != found["none", 1.0]["mean"]
     assert found["full", 1.0]["kept"] == 1 and found["none", 1.0]["kept"] == 0
-    for name in ("ram", "ram, ranker", "ram, others' vectors", "taught reader: ram"):
+    for name in ("ram", "ram, ranker", "ram, another's vectors", "taught reader: ram"):
         assert found[name, 0.4]["over_text_low"] <= found[name, 0.4]["over_text_high"]
     assert "over_text_low" not in found["ram, no vectors", 0.4] and "over_edu_low" in found["ram", 0.4]
 
@@ -809,3 +809,27 @@ def test_the_tables_show_every_condition_and_say_what_vectors_are_worth(tmp_path
     assert "| full | -1.25 [-2.00, -1.00] |" in text and "squad, 12.5 %" in text and "n = 50 (squad)." in text
     assert "- ram: better on squad" in text and "- taught reader: ram: worse on squad" in text
     assert "- ram, ranker: no difference" in text and "| trained | 0.50 [0.40, 0.60] |" in text
+
+
+def test_a_run_is_released_in_half_precision(tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    from squeeze.train import release
+    from squeeze.train.soft_ram import Ram
+
+    method = Ram(setting(tmp_path, "--reader-lora", "2"))
+    method.save(tmp_path / "out")
+    release.release(tmp_path / "out", str(tmp_path / "model"), tmp_path / "ships")
+    whole, half = (next((tmp_path / name).glob("*.safetensors")).stat().st_size for name in ("out", "ships"))
+    assert half < whole and not (tmp_path / "ships" / "reader").exists()
+    own = squeeze.load("ram", model=str(tmp_path / "model"), checkpoint=str(tmp_path / "ships"))
+    assert own.encoder.align.blank.dtype == torch.float32 and own.encoder.align.blank.any()
+
+
+def test_a_blank_is_the_mean_embedding_of_what_it_is_made_of_as_long_as_embeddings_are() -> None:
+    encoder = made()
+    known = encoder.cut.embedded(torch.arange(261)[None])[0].detach()
+    for ids, mean in (([5, 9], known[[5, 9]].mean(0)), ([], known.mean(0))):
+        encoder.blank(ids)
+        blank = encoder.align.blank.detach()
+        assert torch.cosine_similarity(blank, mean, dim=0) > 0.999
+        assert torch.allclose(blank.norm(), known.norm(dim=-1).median(), rtol=1e-4)

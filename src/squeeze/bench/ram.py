@@ -10,7 +10,7 @@ log-probability of the answer's tokens after the full text, no context, and what
 `--recall`: the share of segments holding the answer that are among the best segments of a quarter of the tokens, by
 the untrained encoder, by the checkpoint, and by the scorer `ranker` (a segment counts what its best sentence does).
 `ram, ranker` is `ram` with that scorer in place of its own ranking, `ram, no vectors` text alone, and
-`ram, others' vectors` has the vectors of the row before in place of its own: what is left is what they tell beyond
+`ram, another's vectors` has the vectors of the row before in place of its own: what is left is what they tell beyond
 being there. `--taught` names the checkpoint of a run with `--reader-lora`. Its reader reads some conditions, too, those
 without vectors among them: it has learned the form of the answers besides.
 `--speed`: from the passages to the end of an answer of 32 tokens, in processor time, encoding included.

@@ -67,13 +67,13 @@ def conditions(own: dict[str, Any], given: argparse.Namespace) -> dict[str, Made
         found["arc"] = partial(made, load("arc", checkpoint=given.arc, **own))
     found["ram"] = ram(given.checkpoint)
     found["ram, no vectors"] = ram(given.checkpoint, vectors=0)
-    found["ram, others' vectors"] = Others(found["ram"])
+    found["ram, another's vectors"] = Others(found["ram"])
     found["ram, ranker"] = ram(given.checkpoint, scorer="ranker")
     if given.taught:
         found |= {TAUGHT + name: found[name] for name in ("full", "none", "edu")}
         found[f"{TAUGHT}ram"] = ram(given.taught)
         found[f"{TAUGHT}ram, no vectors"] = ram(given.taught, vectors=0)
-        found[f"{TAUGHT}ram, others' vectors"] = Others(found[f"{TAUGHT}ram"])
+        found[f"{TAUGHT}ram, another's vectors"] = Others(found[f"{TAUGHT}ram"])
     return found
 
 

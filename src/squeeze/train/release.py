@@ -1,6 +1,8 @@
-"""Makes a checkpoint that is small enough to ship of a training run of `arc`: adapters and heads in half precision.
+"""Makes a checkpoint small enough to ship of a training run of `arc` or `ram`: what was trained, in half precision.
 
     python -m squeeze.train.release RUN --model FOLDER --out src/squeeze/soft/weights/arc-smollm2
+
+Adapters that the reader of `ram` learned are left out: the model that ships is the plain one.
 
 What the run took (`training.json`) goes with it. The figures to publish are those of the checkpoint that this writes.
 """
@@ -15,7 +17,8 @@ from pathlib import Path
 import torch
 
 from squeeze.errors import ConfigError
-from squeeze.soft import checkpoint
+from squeeze.soft import checkpoint, ram_files
+from squeeze.soft.files import read_info
 from squeeze.soft.models import load_model
 from squeeze.train.soft import REPORT
 
@@ -26,10 +29,13 @@ def release(run: Path, model: str, out: Path) -> int:
     Raises:
         ConfigError: the run has no checkpoint, or one that holds all weights of its layers.
     """
-    encoder = checkpoint.load(run, load_model(model))
-    if encoder.base.own:
-        raise ConfigError(f"{run} trained the layers themselves, which is too much to ship; train adapters (--lora)")
-    checkpoint.save(encoder, out, dtype=torch.float16)
+    if read_info(run).get("format") == ram_files.FORMAT:
+        ram_files.save(ram_files.load(run, load_model(model).float()).half(), out)
+    else:
+        encoder = checkpoint.load(run, load_model(model))
+        if encoder.base.own:
+            raise ConfigError(f"{run} trained the layers themselves, too much to ship; train adapters (--lora)")
+        checkpoint.save(encoder, out, dtype=torch.float16)
     if (run / REPORT).is_file():
         shutil.copyfile(run / REPORT, out / REPORT)
     return sum(path.stat().st_size for path in out.iterdir())
