@@ -8,7 +8,7 @@ PEERS := light embeddings llmlingua
 PEER_OPTIONS ?= --shortest --workers 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test examples docs dist smoke test-ray peers lint core dev clean
+.PHONY: demo test examples docs dist smoke test-ray peers readme lint core dev clean
 
 demo: core  ## compresses a shipped document set for a question and writes demo.html
 	$(BIN)/python examples/demo.py
@@ -26,7 +26,7 @@ docs: $(VENV)/.docs  ## builds the guide and the API reference into build/docs; 
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs
 
 dist: core  ## builds wheel and sdist of the core and of every package under integrations/ into dist/
-	$(PIP) build hatchling
+	$(PIP) build hatchling hatch-fancy-pypi-readme
 	rm -rf dist && mkdir -p build
 	for part in . integrations/*/; do $(BIN)/python -m build --no-isolation --outdir dist $$part \
 		> build/dist.log 2>&1 || { cat build/dist.log; exit 1; }; done
@@ -49,6 +49,11 @@ peers: dev $(PEERS:%=.venv-peers/%/.done)  ## runs other packages, each set in a
 	test ! -f $(<:.txt=.no-deps.txt) || $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--no-deps --requirement $(<:.txt=.no-deps.txt)
 	touch $@
+
+readme: core  ## makes the tables of README and guide and the picture of the README again, from reports/
+	$(BIN)/python -m squeeze.bench.pareto
+	$(BIN)/python -m squeeze.bench.readme README.md
+	$(BIN)/python -m squeeze.bench.readme docs/soft.md
 
 lint: dev
 	$(BIN)/ruff check --fix .

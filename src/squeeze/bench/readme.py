@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from squeeze.bench import pareto
+
 
 def methods() -> str:
     """The table of methods, as the command prints it."""
@@ -125,7 +127,13 @@ def soft(path: pathlib.Path = pathlib.Path("reports/soft_answers.json")) -> str:
     return "\n".join([*out, "", said])
 
 
-REGIONS: dict[str, Callable[[], str]] = {"methods": methods, "survival": survival, "peers": peers, "soft": soft}
+REGIONS: dict[str, Callable[[], str]] = {
+    "methods": methods,
+    "pareto": pareto.markdown,
+    "survival": survival,
+    "peers": peers,
+    "soft": soft,
+}
 """Name of a region -> what makes its text."""
 
 
