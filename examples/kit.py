@@ -22,6 +22,8 @@ from typing import Any
 import squeeze
 from squeeze.errors import ConfigError, MissingDependencyError
 
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # of models that are loaded: they hide what a page shows
+
 DATA = Path(__file__).resolve().parent / "data"
 GREY, BLUE, ORANGE, GREEN, INK = "#b4b8bf", "#0072b2", "#d55e00", "#009e73", "#24292f"
 OWN, PEERS = (BLUE, "#785ef0"), ("#6e7681", ORANGE, GREEN)

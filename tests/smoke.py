@@ -16,6 +16,9 @@ from pathlib import Path
 
 CODE = """
 import sys, squeeze
+from importlib.metadata import metadata
+page = metadata("squeeze-rag").get_payload()  # what a package index shows
+assert "# squeeze" in page and "](" not in page and "<picture" not in page, page
 passages = ["The lamp was changed in 1931. It burned colza oil before.", "Boats are let by the hour."]
 result = squeeze.compress(passages, "When was the lamp changed?", max_tokens=10)
 assert result.text.strip() == "The lamp was changed in 1931." and result.tokens_after <= 10, result.text
