@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.domains.python import PyObject
@@ -66,10 +67,27 @@ def _command() -> str:
     return listed.sub("", text.partition("\n")[2])
 
 
-_GENERATED = {"<!-- all methods -->": _methods, "<!-- the command -->": _command}
+def _readme() -> str:
+    """The README, with links from here; its picture follows the theme that the reader chose."""
+    text = README.read_text(encoding="utf-8")
+    words = re.search(r'<picture>.*?alt="(.*?)".*?</picture>', text, re.DOTALL)
+    if words:
+        pictures = [
+            f"```{{image}} _static/pareto-{theme}.svg\n:class: only-{theme}\n:alt: {words[1]}\n```\n"
+            for theme in ("light", "dark")
+        ]
+        text = text.replace(words[0], "\n".join(pictures))
+    text = re.sub(r"\]\(docs/", "](", text)
+    return re.sub(r"\[([^\]]+)\]\((?:examples|integrations|reports)/[^)]*\)", r"`\1`", text)  # files beside the site
+
+
+README = Path(__file__).parents[1] / "README.md"
+_GENERATED = {"<!-- all methods -->": _methods, "<!-- the command -->": _command, "<!-- the readme -->": _readme}
 
 
 def _fill(app: Any, name: str, source: list[str]) -> None:
+    if "<!-- the readme -->" in source[0]:
+        app.env.note_dependency(README)
     for mark, make in _GENERATED.items():
         if mark in source[0]:
             source[0] = source[0].replace(mark, make())
