@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import squeeze
 from by_hand import result_of, sentences
 from squeeze.account import BLOCK, blocks, rows_of
 from squeeze.report import FRAGMENT_CHARS, FRAGMENT_PASSAGES, fragment, page
@@ -258,3 +259,20 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
     assert shown_passages(dom) == [text.replace("\ud800", "U+D800"), "fin"]
     assert len(reader.text("mark")) > 100
     assert not [tag for tag, _ in reader.tags if tag == "script"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "shown"),
+    [
+        (("docs/a/one.md", "docs/a/two.md"), ["one.md", "two.md"]),
+        (("docs\\one.md", "docs\\two.md"), ["one.md", "two.md"]),
+        (("docs/one.md", "notes/two.md"), ["docs/one.md", "notes/two.md"]),
+        (("one.md", "one.md"), ["one.md", "one.md"]),
+        (("docs/one.md",), ["docs/one.md"]),
+    ],
+)
+def test_bars_leave_out_the_folder_that_all_names_share(ids: tuple[str, ...], shown: list[str]) -> None:
+    passages = [Passage("The lamp was changed in 1931.", id=name) for name in ids]
+    html = page(squeeze.compress(passages, "lamp", max_tokens=99))
+    assert re.findall(r'<bdi class="sq-name">(.*?)</bdi>', html) == shown
+    assert re.findall(r'<bdi class="sq-title">(.*?)</bdi>', html) == list(ids)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from importlib import resources
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from squeeze.account import Row, State, Stretch, blocks, rows_of, vectors, within
 from squeeze.types import Compressed, SoftPart
@@ -111,12 +111,14 @@ def _bars(rows: Sequence[Row], result: Compressed, links: bool) -> Iterator[str]
         return
     most = max(max(row.before, row.after) for row in rows) or 1
     yield f'<details class="sq-bars"{" open" * (len(rows) <= 30)}>\n<summary>Tokens per passage</summary>\n'
-    for row in rows:
+    labels = [_label(result, row.passage) for row in rows]
+    folder = _folder(labels)
+    for row, label in zip(rows, labels, strict=True):
         widest = max(row.before, row.after)
         fill = f"{row.after / widest:.1%}" if widest else "0%"
         tag, end = (f'a href="#p{row.passage}"', "a") if links else ("div", "div")
         yield (
-            f'<{tag} class="sq-bar"><bdi class="sq-name">{_name(result, row.passage)}</bdi>'
+            f'<{tag} class="sq-bar"><bdi class="sq-name">{_text(label[folder:])}</bdi>'
             f'<span class="sq-track"><span style="width:{widest / most:.1%}"><span style="width:{fill}"></span></span>'
             f'</span><span class="sq-count">{row.after:,.0f} of {row.before:,.0f}</span></{end}>\n'
         )
@@ -237,8 +239,19 @@ def _first(rows: Sequence[Row], result: Compressed) -> Sequence[Row]:
 
 
 def _name(result: Compressed, index: int) -> str:
+    return _text(_label(result, index))
+
+
+def _label(result: Compressed, index: int) -> str:
     passage = result.passages[index]
-    return _text(passage.title.strip() or passage.id or f"Passage {index}")
+    return passage.title.strip() or passage.id or f"Passage {index}"
+
+
+def _folder(labels: Sequence[str]) -> int:
+    """The length of the folder that all paths begin with: a bar has room for little, and cuts at the end."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(labels), max(labels), strict=False))
+    shared = "".join(first for first, _ in alike) if len(labels) > 1 else ""
+    return max(shared.rfind("/"), shared.rfind("\\")) + 1
 
 
 def _count(number: int, noun: str) -> str:
