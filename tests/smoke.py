@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
 from pathlib import Path
@@ -28,6 +29,8 @@ assert "torch" not in sys.modules and ".venv" not in squeeze.__file__, squeeze._
 print(squeeze.__version__)
 """
 
+READ_BY_TESTS = ("tests/conftest.py", "examples/notebooks.py", "examples/data/questions.jsonl", "reports/bench.json")
+READ_BY_TESTS += ("docs/index.md", "docs/_static/pareto-dark.svg", "README.md", "pyproject.toml", "constraints.txt")
 PACKAGES = ("langchain_squeeze", "llama_index/postprocessor/squeeze", "ray_squeeze")
 
 
@@ -49,6 +52,10 @@ def main() -> None:
     sdists = sorted(dist.glob("*.tar.gz"))
     if len(core) != 1 or len(wheels) != len(PACKAGES) + 1 or len(sdists) != len(wheels):
         raise SystemExit(f"{dist} holds {[path.name for path in [*wheels, *sdists]]}; run make dist")
+    with tarfile.open(next(path for path in sdists if path.name.startswith("squeeze_rag-"))) as packed:
+        inside = {name.partition("/")[2] for name in packed.getnames()}
+    if absent := [name for name in READ_BY_TESTS if name not in inside]:
+        raise SystemExit(f"the sdist lacks {absent}, which its tests read")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         venv.create(folder / "env", with_pip=True)
