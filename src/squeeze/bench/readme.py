@@ -28,14 +28,14 @@ def methods() -> str:
 def survival(path: pathlib.Path = pathlib.Path("reports/questions.json")) -> str:
     """The table of what survives, from the report of `squeeze.bench.questions`; one share of the tokens."""
     lines = [line for line in json.loads(path.read_text(encoding="utf-8"))["results"] if line["keep"] == 0.25]
-    methods = list(dict.fromkeys(line["method"] for line in lines))
-    out = [f"| rows | n | {' | '.join(f'`{name}`' for name in methods)} |", f"| --- | --- |{' --- |' * len(methods)}"]
+    methods = list(dict.fromkeys(line["method"] for line in lines))[::-1]  # the baseline comes first in the report
+    out = [f"| rows | {' | '.join(f'`{name}`' for name in methods)} | n |", f"| --- | --- |{' --- |' * len(methods)}"]
     for data in dict.fromkeys(line["data"] for line in lines):
         own = {line["method"]: line for line in lines if line["data"] == data}
         cells = [f"{own[name]['kept']:.2f}" for name in methods]
-        out.append(f"| {data} | {own[methods[0]]['rows']} | {' | '.join(cells)} |")
+        out.append(f"| {data} | {' | '.join(cells)} | {own[methods[0]]['rows']} |")
     means = [sum(x["kept"] for x in lines if x["method"] == m) / (len(out) - 2) for m in methods]
-    return "\n".join([*out, f"| **mean** | | {' | '.join(f'**{mean:.2f}**' for mean in means)} |"])
+    return "\n".join([*out, f"| **mean** | {' | '.join(f'**{mean:.2f}**' for mean in means)} | |"])
 
 
 def peers(path: pathlib.Path = pathlib.Path("reports/peers.json")) -> str:
