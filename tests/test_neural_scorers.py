@@ -20,11 +20,12 @@ import squeeze
 from small_models import FIRST, MEAN, QUERY, TEXTS, corpus_of, described, small, tokenizer
 from squeeze.errors import ConfigError, CorruptError, MissingDependencyError, UnknownMethodError
 from squeeze.score import embedding as embedding_module
-from squeeze.score import model_files, text_model
+from squeeze.score import model_files, ranker, text_model
 from squeeze.score.base import Scorer, load_scorer
 from squeeze.score.cross_encoder import CrossEncoder
 from squeeze.score.embedding import INPUTS, WEIGHTS, Embedding
 from squeeze.score.encoder import Encoder
+from squeeze.score.features import FEATURES
 from squeeze.score.model_files import Layout, layout_of
 from squeeze.score.network import Network
 from squeeze.score.salience import salience
@@ -174,6 +175,15 @@ def test_features_are_finite_whatever_the_vectors(units: int, passages: int, see
 
 
 # the scorer "embedding"
+
+
+def test_the_network_of_words_counts_as_far_as_words_are_shared() -> None:
+    rows = np.random.default_rng(0).normal(size=(6, len(INPUTS)))
+    for share in (0.0, 0.4, 1.0):
+        rows[:, FEATURES.index("covered_passage")] = share * np.linspace(0, 1, 6)  # the best passage decides
+        words, both = ranker.network()(rows[:, : len(FEATURES)]), embedding_module.network()(rows)
+        assert np.allclose(embedding_module.weighed(rows), (both + share * words) / (1 + share))
+    assert embedding_module.weighed(rows[:0]).shape == (0,)
 
 
 def test_the_scorer_is_found_by_name_and_by_name_with_a_model(mean: str) -> None:

@@ -24,6 +24,8 @@ WEIGHTS = Path(__file__).resolve().parent.parent / "data" / "embedding.npz"
 INPUTS = (*FEATURES, *SIMILARITIES)
 """The features of the network, in the order of its inputs."""
 
+_WORDS = FEATURES.index("covered_passage")
+
 
 class Embedding:
     """Scores by what the ranker sees and by sentence embeddings of the query, the units and the titles.
@@ -32,11 +34,11 @@ class Embedding:
     model's cosines: by itself, with its title, in its passage, and by a second hop over the best units of other
     passages (see `squeeze.score.similarity`). A unit scores
 
-        sigmoid((network + network of the ranker) / 2) * reach
+        sigmoid((network + words * network of the ranker) / (1 + words)) * reach
 
-    where the second network, of words alone, steadies what a model for one language says of others, and `reach` is
-    the better of the ranker's (the share of the query's words in the best passage) and the highest cosine of a unit.
-    So texts that share no word with the query are found too.
+    where `words` is the share of the query's words in the best passage: the second network, of words alone, steadies
+    what a model for one language says of others, and knows nothing where no word is shared. `reach` is the better of
+    `words` and the highest cosine of a unit. So texts that share no word with the query are found too.
 
     The model is loaded on first use, once per process, and reads safetensors only. Texts longer than it reads are cut.
     The last digits of a score may differ between processors.
@@ -85,9 +87,12 @@ def matrix(columns: dict[str, Scores]) -> NDArray[np.float64]:
     return np.stack([columns[name] for name in INPUTS], axis=1)
 
 
-def weighed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the network of this scorer and that of the ranker say of each row, their mean, (units,)."""
-    return (network()(rows) + ranker.network()(rows[:, : len(FEATURES)])) / 2
+def weighed(rows: NDArray[np.float64], own: Network | None = None) -> NDArray[np.float64]:
+    """What a network of this scorer (the shipped one unless given) and that of the ranker say of each row, (units,)."""
+    words = float(rows[:, _WORDS].max(initial=0.0))
+    raw = (own or network())(rows) + words * ranker.network()(rows[:, : len(FEATURES)])
+    mixed: NDArray[np.float64] = raw / (1 + words)
+    return mixed
 
 
 @cache

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from squeeze.errors import ConfigError
 from squeeze.score import ranker
-from squeeze.score.embedding import INPUTS, WEIGHTS
+from squeeze.score.embedding import INPUTS, WEIGHTS, weighed
 from squeeze.score.encoder import Encoder, Vectors
 from squeeze.score.features import FEATURES
 from squeeze.score.model_files import default_model
@@ -167,7 +167,7 @@ def beside_ranker(sets: Sets, fitted: Network) -> list[dict[str, Any]]:
     for name, variants in sets.items():
         row: dict[str, Any] = {"set": name, "rows": len(variants[VARIANTS[0]])}
         for variant, examples in variants.items():
-            row[variant] = survival(examples, lambda one: (own(one) + words(one)) / 2)
+            row[variant] = survival(examples, lambda one: weighed(one.rows.astype(np.float64), fitted))
             row[f"{variant}, alone"] = survival(examples, own)
             row[f"{variant}, ranker"] = survival(examples, words)
         table.append(row)
