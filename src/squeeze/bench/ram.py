@@ -31,7 +31,7 @@ import numpy as np
 
 from squeeze import Budget, Compressed, Passage, load
 from squeeze.bench.machine import write_report
-from squeeze.bench.ram_conditions import TAUGHT, conditions, taught
+from squeeze.bench.ram_conditions import TAUGHT, conditions, readers
 from squeeze.bench.rows import read_rows, row_passages
 from squeeze.bench.smollm2 import ensure
 from squeeze.bench.soft import fastest, timed
@@ -75,7 +75,7 @@ def interval(values: Sequence[float]) -> dict[str, float]:
 def likelihood(reader: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Mean log-probability per token of the answers, by data, share and condition."""
     made = conditions({"model": reader.model, "tokenizer": reader.tokenizer}, given)
-    pupil = taught(reader, given) if given.taught else reader
+    plain, pupil = readers(reader, given)
     count = load("edu", tokenizer=reader.tokenizer).count
     lines = []
     for path in given.data:
@@ -85,7 +85,7 @@ def likelihood(reader: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
             itertools.islice(cut_rows(path, count, given.context, given.seed), given.n)
         ):
             for name, make in made.items():
-                reads = pupil if name.startswith(TAUGHT) else reader
+                reads = pupil if name.startswith(TAUGHT) else plain
                 for keep in [1.0] if name.removeprefix(TAUGHT) in _WHOLE else given.keep:
                     context = make(passages, row["question"], keep)
                     prompt = prompt_of(reader.tokenizer, row["question"])
@@ -104,14 +104,16 @@ def compared(
 ) -> list[dict[str, Any]]:
     """A line for each condition and share: mean, interval, and the interval of how far it is from others.
 
-    Each is compared with `edu`, and what has vectors with the same without them, read by the same reader.
+    Each is compared with `edu`, and what has vectors with the same text without them, and with another's, read by the
+    same reader.
     """
     lines = []
     for (name, keep), values in found.items():
         line = {"data": data, "condition": name, "keep": keep, "rows": len(values), **interval(values)}
         line["kept"] = round(float(np.mean(shares[name, keep])), 4)
-        for title, other in (("edu", "edu"), ("text", f"{name.partition(',')[0]}, no vectors")):
-            if (other, keep) in found and other != name:
+        others = {"edu": "edu", "text": f"{name}, no vectors", "another": f"{name}, another's vectors"}
+        for title, other in others.items():
+            if (other, keep) in found:
                 apart = difference(values, found[other, keep])
                 line |= {f"over_{title}_low": round(apart.low, 4), f"over_{title}_high": round(apart.high, 4)}
         lines.append(line)
@@ -233,6 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--checkpoint", required=True, help="of ram: a folder, or the name of one that ships")
     parser.add_argument("--arc", default="", help="checkpoint of arc")
     parser.add_argument("--taught", default="", help="folder of a run of ram with --reader-lora")
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32", help="of the model that reads answers")
     parser.add_argument("--allocation", default="top_k")
     parser.add_argument("-n", type=int, default=60, help="rows of each file")
     parser.add_argument("--keep", type=float, nargs="+", default=[0.25, 0.125])

@@ -23,6 +23,20 @@ TAUGHT = "taught reader: "
 """What the names of conditions start with that are read by the reader of `--taught`."""
 
 
+class Once:
+    """A condition that several others stand on, made once for a row and a share."""
+
+    def __init__(self, made: Made) -> None:
+        self.made = made
+        self.last: dict[float, tuple[Any, Any]] = {}
+
+    def __call__(self, passages: Sequence[Passage], question: str, keep: float) -> Any:
+        """The result, that of before where the passages are the same list."""
+        if keep not in self.last or self.last[keep][0] is not passages:
+            self.last[keep] = passages, self.made(passages, question, keep)
+        return self.last[keep][1]
+
+
 class Others:
     """`ram` with the vectors of the row before: those of the first row are its own."""
 
@@ -54,13 +68,13 @@ def conditions(own: dict[str, Any], given: argparse.Namespace) -> dict[str, Made
 
     def ram(checkpoint: Any, **options: Any) -> Made:
         mixed = load("ram", checkpoint=checkpoint, allocation=given.allocation, **{"vectors": 0.5, **options}, **own)
-        return partial(made, mixed)
+        return Once(partial(made, mixed))
 
     tokenizer = own["tokenizer"]
     found: dict[str, Made] = {
         "full": lambda passages, question, keep: JOINER.join(p.text for p in passages),
         "none": lambda passages, question, keep: None,
-        "edu": partial(made, load("edu", tokenizer=tokenizer)),
+        "edu": Once(partial(made, load("edu", tokenizer=tokenizer))),
         "ram_text": partial(made, load("ram_text", tokenizer=tokenizer)),
     }
     if given.arc:
@@ -77,8 +91,19 @@ def conditions(own: dict[str, Any], given: argparse.Namespace) -> dict[str, Made
     return found
 
 
-def taught(reader: Any, given: argparse.Namespace) -> Any:
-    """The reader that learned with the checkpoint of `--taught`: adapters on a model of its own."""
+def readers(reader: Any, given: argparse.Namespace) -> tuple[Any, Any]:
+    """Who reads, in the dtype of `--dtype`: the plain model, and that which learned with the checkpoint of `--taught`.
+
+    Adapters are put on a model of its own; encoders stand on the plain one, in its own dtype.
+    """
     models, files = need("squeeze.soft.models", extra="bench"), need("squeeze.soft.ram_files", extra="bench")
-    model = files.adapt_reader(models.load_model(ensure()), Path(given.taught) / "reader")
-    return need("squeeze.soft", extra="bench").Reader(model, reader.tokenizer)
+    kind = need("squeeze.soft", extra="bench").Reader
+
+    def loaded() -> Any:
+        model = models.load_model(ensure())
+        return model.bfloat16() if given.dtype == "bf16" else model
+
+    plain = reader if given.dtype == "fp32" else kind(loaded(), reader.tokenizer)
+    if not given.taught:
+        return plain, plain
+    return plain, kind(files.adapt_reader(loaded(), Path(given.taught) / "reader"), reader.tokenizer)

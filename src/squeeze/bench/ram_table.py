@@ -9,7 +9,8 @@ from typing import Any
 LIKELIHOOD = Path("reports/ram_likelihood.json")
 RECALL = Path("reports/ram_recall.json")
 
-_VECTORS = ("ram", "ram, ranker", "taught reader: ram")
+_VECTORS = ("ram", "taught reader: ram")
+_OTHERS = {"text": "the same text without vectors", "another": "the vectors of another question's segments"}
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -40,20 +41,19 @@ def _table(lines: list[dict[str, Any]], name: str, title: str, digits: int) -> l
 
 
 def _verdict(lines: list[dict[str, Any]]) -> list[str]:
-    """What vectors are worth beside the same text without them, where the interval of the difference tells."""
+    """What vectors are worth, where the interval of the difference tells."""
     out = []
     for name in _VECTORS:
-        words = []
-        for line in lines:
-            if line["condition"] == name and "over_text_low" in line:
-                low, high = line["over_text_low"], line["over_text_high"]
-                said = "better" if low > 0 else "worse" if high < 0 else "no difference to be told"
-                words.append(f"{said} on {line['data']} at {line['keep']:g} ([{low:.2f}, {high:.2f}])")
-        if words:
-            out.append(f"- {name}: {'; '.join(words)}.")
-    return (
-        ["Against the same without vectors (95 % interval of the difference in nats a token):", "", *out] if out else []
-    )
+        for title, other in _OTHERS.items():
+            words = []
+            for line in lines:
+                if line["condition"] == name and f"over_{title}_low" in line:
+                    low, high = line[f"over_{title}_low"], line[f"over_{title}_high"]
+                    said = "better" if low > 0 else "worse" if high < 0 else "no difference to be told"
+                    words.append(f"{said} on {line['data']} at {line['keep'] * 100:g} % [{low:.2f}, {high:.2f}]")
+            if words:
+                out.append(f"- {name} against {other}: {'; '.join(words)}.")
+    return ["With the 95 % interval of the difference:", "", *out] if out else []
 
 
 def table(likelihood: Path = LIKELIHOOD, recall: Path = RECALL) -> str:

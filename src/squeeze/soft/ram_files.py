@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,10 @@ class ReaderAdapters:
 
     def fingerprint(self) -> str:
         """16 hex digits that name the weights as they are now."""
-        return weights_fingerprint(self.parameters().items(), repr((self.rank, self.base)))
+        return self._fingerprint_of(self.parameters())
+
+    def _fingerprint_of(self, weights: Mapping[str, torch.Tensor]) -> str:
+        return weights_fingerprint(weights.items(), repr((self.rank, self.base)))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the adapters as safetensors and JSON.
@@ -103,11 +107,11 @@ class ReaderAdapters:
             raise ConfigError(f"{place} was made for the model {info.get('base')}; this is {self.base}")
         own = self.parameters()
         read = read_tensors(weights_of(info, place), {name: tuple(value.shape) for name, value in own.items()})
+        if self._fingerprint_of(read) != info.get("fingerprint"):
+            raise CorruptError(f"the weights in {place} are not those that its {info.get('fingerprint')!r} stands for")
         with torch.no_grad():
             for name, value in own.items():
-                value.copy_(read[name])
-        if self.fingerprint() != info.get("fingerprint"):
-            raise CorruptError(f"the weights in {place} are not those that its {info.get('fingerprint')!r} stands for")
+                value.copy_(read[name])  # in the model's dtype, whichever they were trained in
 
 
 def adapt_reader(model: Any, folder: str | os.PathLike[str]) -> Any:
