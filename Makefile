@@ -54,6 +54,7 @@ readme: core  ## makes the tables of README and guide and the picture of the REA
 	$(BIN)/python -m squeeze.bench.pareto
 	$(BIN)/python -m squeeze.bench.readme README.md
 	$(BIN)/python -m squeeze.bench.readme docs/soft.md
+	$(BIN)/python -m squeeze.bench.readme docs/scorers.md
 
 lint: dev
 	$(BIN)/ruff check --fix .

@@ -234,7 +234,7 @@ def test_the_headline_of_the_readme_is_in_the_report() -> None:
         assert f"{sum(kept) / len(kept):.2f}" == stated and f"{len(kept)} sets" in text
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/soft.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/soft.md", "docs/scorers.md"])
 def test_generated_tables_are_current(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)  # where the reports are
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from squeeze.bench import pareto, ram_table
+from squeeze.bench import pareto, ram_table, scorers_table
 
 
 def methods() -> str:
@@ -134,6 +134,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "survival": survival,
     "peers": peers,
     "soft": soft,
+    "scorers": scorers_table.markdown,
     "ram": ram_table.table,
 }
 """Name of a region -> what makes its text."""
