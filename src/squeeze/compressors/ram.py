@@ -48,7 +48,7 @@ class RAM(Compressor):
     Vectors of an untrained encoder are blanks, which tell the reader nothing. `python -m squeeze.train.soft` trains
     them (`--method ram`); `python -m squeeze.bench.ram` measures whether a model answers better with them than without
     (`vectors=0`). Those of the encoder that ships for SmolLM2-135M-Instruct (`checkpoint="ram-smollm2"`) tell it the
-    form of an answer, and hardly what the segments say.
+    form of an answer, and not what the segments say.
     """
 
     family: ClassVar[str] = "hybrid"
