@@ -150,10 +150,9 @@ for name, context in contexts.items():
 # The `arc` that ships is a small encoder, trained for a short time: from its vectors the model sees what kind of answer
 # is wanted, and makes up the name. It shows how the parts work together, and is no substitute for the text.
 #
-# The vectors of `ram` come from the reading model itself, which has to learn to read them, and SmolLM2 as it comes has
-# not: between its words they lead it astray. The encoder of `ram` that ships finds what is near the question. Until
-# your model has been trained (`python -m squeeze.train.soft --method ram`), leave the vectors out (`vectors=0`, or
-# the method `ram_text`).
+# The vectors of `ram` that ship were trained just as shortly, and tell no more than the form of an answer either: what
+# has to be known must be in the text that is kept. `scorer="ranker"` often finds more of it than `ram`'s own ranking,
+# and `vectors=0` leaves the vectors out. The guide has the figures, with the vectors of other questions as a control.
 
 # %% [markdown]
 # What `ram` kept as text, and what became of the rest:

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from squeeze.bench import pareto, ram_table, scorers_table
@@ -102,14 +103,21 @@ def _said(
     return lines + [f"- `{name}` could not be run: {why}." for name, why in not_run.items()]
 
 
-def soft(path: pathlib.Path = pathlib.Path("reports/soft_answers.json")) -> str:
-    """The table of the encoder that ships, from the report of `squeeze.bench.soft_answers`."""
+def soft(path: pathlib.Path = pathlib.Path("reports/soft_answers.json"), shown: str = "") -> str:
+    """The table of the encoder that ships, from the report of `squeeze.bench.soft_answers`.
+
+    Args:
+        path: the report.
+        shown: pooling factor whose rows are shown, `4x` say; all of them when empty.
+    """
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     sets: dict[str, Any] = results["sets"]
     heads = [f"{name}, {own['rows']} rows" for name, own in sets.items()]
     out = [f"| context | {' | '.join(f'{head}: nats a token | of the gap | F1' for head in heads)} |"]
     out.append("| --- |" + " --- |" * (3 * len(sets)))
     for condition in next(iter(sets.values()))["conditions"]:
+        if condition not in ("none", "full") and not condition.endswith(shown):
+            continue
         cells = []
         for own in sets.values():
             found = own["conditions"][condition]
@@ -134,6 +142,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "survival": survival,
     "peers": peers,
     "soft": soft,
+    "soft 4x": partial(soft, shown="4x"),
     "scorers": scorers_table.markdown,
     "ram": ram_table.table,
 }
