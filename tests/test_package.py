@@ -167,6 +167,32 @@ def test_the_door_keeps_compressors() -> None:
     del registry._classes["test_counts_instances"]
 
 
+def test_a_method_file_with_a_fault_is_named_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from squeeze import cli, compressors, registry
+
+    faults = {
+        "cannot_parse": ("x = 1\ndef (:\n", r"cannot_parse\.py: SyntaxError: .*\(cannot_parse\.py, line 2\)"),
+        "cannot_run": ("\n\nlenght(3)\n", r"cannot_run\.py: NameError: name 'lenght' .*\(cannot_run\.py, line 3\)"),
+        "wants_more": ("import no_such_package\n", r"wants_more\.py: ModuleNotFoundError: .*\(wants_more\.py, line 1\)"),
+        "misnamed": ("x = 1\n", r"misnamed\.py registers no method called 'misnamed'; name the file like"),
+    }
+    for name, (text, _) in faults.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(compressors, "__path__", [*compressors.__path__, str(tmp_path)])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name, (_, said) in faults.items():
+        with pytest.raises(ConfigError, match=said):
+            squeeze.compress("text", method=name)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["methods", "--markdown"])
+    table = capsys.readouterr().out
+    assert not left.value.code and "NameError: name 'lenght'" in table and "| `edu` | selection |" in table
+    assert "cannot_parse" not in registry._classes
+    sys.modules.pop("squeeze.compressors.misnamed", None)
+
+
 def test_unknown_names_get_the_nearest_one() -> None:
     for wrong, right in (("ed", "edu"), ("truncat", "truncate"), ("passage", "passages")):
         with pytest.raises(UnknownMethodError, match=f"Did you mean '{right}'"):

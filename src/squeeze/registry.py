@@ -6,11 +6,14 @@ import importlib
 import inspect
 import pkgutil
 import threading
+import traceback
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from squeeze.errors import ConfigError, UnknownMethodError, nearest
+from squeeze.errors import ConfigError, SqueezeError, UnknownMethodError, nearest
 
 if TYPE_CHECKING:
     from squeeze.base import Compressor
@@ -57,6 +60,7 @@ def method_class(name: str) -> type[Compressor]:
     Raises:
         UnknownMethodError: no method has the name.
         MissingDependencyError: the method needs an extra that is not installed.
+        ConfigError: its file cannot be imported, or registers another name.
     """
     if not isinstance(name, str):
         raise ConfigError(f"method is {name!r}; allowed: a name, one of {', '.join(available())}")
@@ -71,11 +75,27 @@ def _import(name: str) -> None:
         raise UnknownMethodError(f"no method is called {name!r}; {nearest(name, available())}")
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == name:
-            register(name)(point.load())
+            register(name)(_imported(point.load, name, point.value))
             return
-    importlib.import_module(f"squeeze.compressors.{name}")
+    file = f"squeeze/compressors/{name}.py"
+    _imported(partial(importlib.import_module, f"squeeze.compressors.{name}"), name, file)
     if name not in _classes:
-        raise ConfigError(f"squeeze/compressors/{name}.py registers no method called {name!r}")
+        raise ConfigError(f"{file} registers no method called {name!r}; name the file like its method")
+
+
+def _imported(load: Callable[[], Any], name: str, source: str) -> Any:
+    """What `load` gives; a fault of the code that it runs, which may be anybody's, as a ConfigError of one line."""
+    try:
+        return load()
+    except SqueezeError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = "" if isinstance(error, SyntaxError) else f" ({Path(last.filename).name}, line {last.lineno})"
+        raise ConfigError(
+            f"method {name!r} cannot be imported from {source}: {type(error).__name__}: {error}{place}; "
+            "mend it, or take it away"
+        ) from error
 
 
 def load(name: str, *, tokenizer: Any = "estimate", **options: Any) -> Compressor:
