@@ -68,17 +68,18 @@ def _command() -> str:
 
 
 def _readme() -> str:
-    """The README, with links from here; its picture follows the theme that the reader chose."""
+    """The README, with links from here."""
     text = README.read_text(encoding="utf-8")
-    words = re.search(r'<picture>.*?alt="(.*?)".*?</picture>', text, re.DOTALL)
-    if words:
-        pictures = [
-            f"```{{image}} _static/pareto-{theme}.svg\n:class: only-{theme}\n:alt: {words[1]}\n```\n"
-            for theme in ("light", "dark")
-        ]
-        text = text.replace(words[0], "\n".join(pictures))
     text = re.sub(r"\]\(docs/", "](", text)
     return re.sub(r"\[([^\]]+)\]\((?:examples|integrations|reports)/[^)]*\)", r"`\1`", text)  # files beside the site
+
+
+def _picture(found: re.Match[str]) -> str:
+    """A picture that follows the theme that the reader chose, where that on GitHub follows the system's."""
+    return "\n".join(
+        f"```{{image}} _static/pareto-{theme}.svg\n:class: only-{theme}\n:alt: {found[1]}\n```\n"
+        for theme in ("light", "dark")
+    )
 
 
 README = Path(__file__).parents[1] / "README.md"
@@ -91,6 +92,7 @@ def _fill(app: Any, name: str, source: list[str]) -> None:
     for mark, make in _GENERATED.items():
         if mark in source[0]:
             source[0] = source[0].replace(mark, make())
+    source[0] = re.sub(r'<picture>.*?alt="(.*?)".*?</picture>', _picture, source[0], flags=re.DOTALL)
 
 
 def _signature(*given: Any) -> Any:

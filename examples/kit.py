@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,11 @@ from squeeze.errors import ConfigError, MissingDependencyError
 
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # of models that are loaded: they hide what a page shows
 
+if find_spec("matplotlib") is None:  # said before a page has printed half of what it shows
+    sys.exit(f"matplotlib is not installed; run: {Path(sys.executable).name} -m pip install matplotlib")
+
 DATA = Path(__file__).resolve().parent / "data"
+WRITTEN = DATA.parents[1] / "build" / "examples"
 GREY, BLUE, ORANGE, GREEN, INK = "#b4b8bf", "#0072b2", "#d55e00", "#009e73", "#24292f"
 OWN, PEERS = (BLUE, "#785ef0"), ("#6e7681", ORANGE, GREEN)
 
@@ -63,19 +68,20 @@ def exact_tokenizer() -> str:
 
 
 def show(thing: Any, file: str) -> None:
-    """Shows a figure, a result or HTML in a notebook; a script writes it to a file in the current folder."""
+    """Shows a figure, a result or HTML in a notebook; a script writes it to a file in `build/examples`."""
     if "ipykernel" in sys.modules:
         from IPython.display import HTML, display
 
         page = thing._repr_html_() if isinstance(thing, squeeze.Compressed) else thing
         display(HTML(page) if isinstance(page, str) else page)
     else:
+        WRITTEN.mkdir(parents=True, exist_ok=True)
         if isinstance(thing, squeeze.Compressed | str):
             page = thing if isinstance(thing, str) else thing.to_html()
-            Path(file).write_text(page, encoding="utf-8")
+            (WRITTEN / file).write_text(page, encoding="utf-8")
         else:
-            thing.savefig(file, dpi=144)
-        print(f"written: {file}")
+            thing.savefig(WRITTEN / file, dpi=144)
+        print(f"written: build/examples/{file}")
     if not isinstance(thing, squeeze.Compressed | str):
         import matplotlib.pyplot as plt
 

@@ -36,6 +36,20 @@ def test_most_answers_are_kept_in_a_twentieth() -> None:
     assert found >= 0.85 * len(QUESTIONS)
 
 
+def test_a_notebook_without_matplotlib_says_so_before_anything_else() -> None:
+    code = f"""
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "matplotlib" else find(name, *rest)
+sys.path.insert(0, {str(EXAMPLES)!r})
+exec(compile(open({str(EXAMPLES / "04_lossless.py")!r}, encoding="utf-8").read(), "04", "exec"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "matplotlib is not installed" in done.stderr and done.stderr.strip().endswith("-m pip install matplotlib")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_the_demonstration_runs(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "demo.py"), "who invented the screw pile?", "--max-tokens", "150"]
     env = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "120"}

@@ -175,7 +175,10 @@ def test_a_method_file_with_a_fault_is_named_and_hides_no_other(
     faults = {
         "cannot_parse": ("x = 1\ndef (:\n", r"cannot_parse\.py: SyntaxError: .*\(cannot_parse\.py, line 2\)"),
         "cannot_run": ("\n\nlenght(3)\n", r"cannot_run\.py: NameError: name 'lenght' .*\(cannot_run\.py, line 3\)"),
-        "wants_more": ("import no_such_package\n", r"wants_more\.py: ModuleNotFoundError: .*\(wants_more\.py, line 1\)"),
+        "wants_more": (
+            "import no_such_package\n",
+            r"wants_more\.py: ModuleNotFoundError: .*\(wants_more\.py, line 1\)",
+        ),
         "misnamed": ("x = 1\n", r"misnamed\.py registers no method called 'misnamed'; name the file like"),
     }
     for name, (text, _) in faults.items():

@@ -224,6 +224,15 @@ def test_extras_links_and_reports_that_a_page_names_are_there(page: Path) -> Non
         assert (ROOT / "src" / Path(*module.split("."))).with_suffix(".py").is_file(), module
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_reads_as_plain_markdown(page: Path) -> None:
+    """Where it is shown without Sphinx, as on GitHub; the two pages that only Sphinx fills are not linked to."""
+    if page.name not in ("index.md", "changelog.md"):
+        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.search(r"\{[a-z-]+\}`", prose)
+        assert not any(snippet.language.startswith("{") for snippet in snippets(page))
+
+
 def test_the_headline_of_the_readme_is_in_the_report() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     results = json.loads((ROOT / "reports" / "questions.json").read_text(encoding="utf-8"))["results"]
