@@ -8,8 +8,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from squeeze.base import Compressor
-from squeeze.registry import load
+from squeeze.errors import ConfigError
+from squeeze.registry import load, method_class, option_names
 from squeeze.types import Budget, Compressed, Passage
+
+_MEANT = {
+    "budget": "max_tokens= or keep=",
+    "limit": "max_tokens=",
+    "tokens": "max_tokens=",
+    "ratio": "keep=",
+    "rate": "keep=",
+    "question": "query=",
+    "documents": "passages",
+}
+"""Names that stand for an argument elsewhere, and the argument here."""
 
 _KEPT = 32
 """How many compressors are kept; the one not used for the longest time goes first."""
@@ -55,6 +67,9 @@ def compress(
         SqueezeError: of the kind that `squeeze.errors` lists; the message names what was given and what is allowed.
     """
     budget = Budget(max_tokens, keep)  # before loading: a wrong limit must not cost a model's loading time
+    for name in options:
+        if name in _MEANT and name not in option_names(method_class(method)):
+            raise ConfigError(f"compress has no argument {name!r}; give {_MEANT[name]}")
     return kept_compressor(method, tokenizer, options).compress(passages, query, budget=budget)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -97,3 +98,18 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
     close = difflib.get_close_matches(given, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"allowed: {', '.join(names) or 'nothing'}.{hint}"
+
+
+def whole_number(name: str, given: Any) -> int:
+    """The limit as an int, whatever kind of whole number it is (numpy has its own).
+
+    Raises:
+        ConfigError: it is no whole number, or below 0.
+    """
+    try:
+        number = -1 if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ConfigError(f"{name} is {given!r}; allowed: a whole number from 0 up, or None")
+    return number

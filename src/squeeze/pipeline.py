@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from squeeze.base import Compressor, Draft, Job, Lossless, whole
 from squeeze.errors import ConfigError
-from squeeze.types import Budget, Compressed, Passage, SoftPart, Span, TextPart, Unit
+from squeeze.types import Budget, Compressed, Notice, Passage, SoftPart, Span, TextPart, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,21 @@ class Pipeline(Compressor):
             tuple(range(len(job.passages))),
             tuple(((0, (0, len(passage.text))),) for passage in job.passages),
         )
-        draft, results = Draft(whole(job.passages)), list[Compressed]()
+        draft, results, warnings = Draft(whole(job.passages)), list[Compressed](), list[Notice]()
         for stage in self.stages:
             result = stage.compress(state.passages, job.query, budget=Budget(job.limit), progress=job.progress)
             results.append(result)
+            warnings += [_placed(notice, state) for notice in result.warnings]
             if result.parts != whole(state.passages) or result.coding is not None:
                 draft = Draft(tuple(part for old in result.parts for part in _composed(old, state)))
                 state = state if result.coding is not None else _next(draft.parts, job.passages)
-        warnings = tuple(notice for result in results for notice in result.warnings)
         units = _units(results[0].all_units, draft.parts)
-        return Draft(draft.parts, units, warnings, results[-1].coding)
+        return Draft(draft.parts, units, tuple(warnings), results[-1].coding)
+
+
+def _placed(notice: Notice, state: _State) -> Notice:
+    """A warning of a stage with the index of the original passage."""
+    return notice if notice.passage is None else replace(notice, passage=state.origin[notice.passage])
 
 
 def _composed(part: TextPart | SoftPart, state: _State) -> list[TextPart | SoftPart]:

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from squeeze.errors import ConfigError, InputError, NotTextError
+from squeeze.errors import ConfigError, InputError, NotTextError, whole_number
 from squeeze.restoring import Restoring
 
 Span = tuple[int, int]
 """A half-open range of character offsets, `text[start:end]`."""
 
-WarningCode = Literal["nothing_fits", "unit_cut", "records_removed", "no_overlap", "below_min_score", "not_shorter"]
+WarningCode = Literal[
+    "nothing_fits", "unit_cut", "best_left_out", "records_removed", "no_overlap", "below_min_score", "not_shorter"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,8 @@ class Budget:
     keep: float | None = None
 
     def __post_init__(self) -> None:
-        if self.max_tokens is not None and (isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int)):
-            raise ConfigError(f"max_tokens is {self.max_tokens!r}; allowed: a whole number from 0 up, or None")
-        if self.max_tokens is not None and self.max_tokens < 0:
-            raise ConfigError(f"max_tokens is {self.max_tokens}; allowed: a whole number from 0 up, or None")
+        if self.max_tokens is not None:
+            object.__setattr__(self, "max_tokens", whole_number("max_tokens", self.max_tokens))
         if self.keep is None:
             return
         if isinstance(self.keep, bool) or not isinstance(self.keep, int | float):
@@ -82,7 +82,8 @@ class Notice:
     """A warning about one call: what happened that the caller may not expect.
 
     Attributes:
-        code: `nothing_fits`, `unit_cut`, `records_removed`, `no_overlap`, `below_min_score` or `not_shorter`.
+        code: `nothing_fits`, `unit_cut`, `best_left_out` (the unit that scores best needs more than the whole limit),
+            `records_removed`, `no_overlap`, `below_min_score` or `not_shorter`.
         message: a sentence for a person.
         passage: index of the passage it is about; None when it is about the whole call.
     """

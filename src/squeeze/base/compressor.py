@@ -6,7 +6,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, final
+from os import PathLike
+from typing import Any, ClassVar, Never, Self, final
 
 from squeeze.errors import BudgetError, ConfigError, InputError, SqueezeError
 from squeeze.pool import in_pool
@@ -101,6 +102,7 @@ class Compressor(ABC):
         *,
         budget: Budget | int | None = None,
         progress: Progress | None = None,
+        **unknown: Never,
     ) -> Compressed:
         """The passages shortened to the budget.
 
@@ -109,13 +111,15 @@ class Compressor(ABC):
             query: the question; None, empty and blank mean "no question".
             budget: a `Budget`, a number of tokens, or None for no limit.
             progress: called with (steps done, steps in all) as the work advances.
+            unknown: what is no argument; the error says where it belongs.
 
         Raises:
             InputError: a passage or the query is not text.
-            ConfigError: the budget is not allowed.
+            ConfigError: the budget is not allowed, or there is no such argument.
             BudgetError: the method may drop nothing and can't reach the limit.
         """
         started = time.perf_counter()
+        _refuse(unknown)
         items, question, limits = _passages(passages), _query(query), _budget(budget)
         before = self.count(JOINER.join(p.text for p in items)) + sum(p.overhead for p in items)
         job = Job(items, question, limits, limits.limit(before), before, progress)
@@ -146,8 +150,10 @@ class Compressor(ABC):
         *,
         budget: Budget | int | None = None,
         progress: Progress | None = None,
+        **unknown: Never,
     ) -> Compressed:
         """`compress` in a small thread pool shared by all compressors, so that the event loop stays alive."""
+        _refuse(unknown)
         return await in_pool(self.compress, passages, query, budget=budget, progress=progress)
 
     def compress_many(
@@ -157,6 +163,7 @@ class Compressor(ABC):
         *,
         budget: Budget | int | None = None,
         progress: Progress | None = None,
+        **unknown: Never,
     ) -> list[Compressed]:
         """One result for each batch of passages, each within the budget.
 
@@ -165,10 +172,12 @@ class Compressor(ABC):
             queries: one question for all, or one for each batch.
             budget: the limit of each result.
             progress: called with (batches done, batches in all).
+            unknown: what is no argument; the error says where it belongs.
 
         Raises:
-            ConfigError: the number of queries is not the number of batches.
+            ConfigError: the number of queries is not the number of batches, or there is no such argument.
         """
+        _refuse(unknown)
         lists = list(batches)
         questions = [queries] * len(lists) if queries is None or isinstance(queries, str) else list(queries)
         if len(questions) != len(lists):
@@ -230,6 +239,8 @@ class Compressor(ABC):
 def _passages(given: Any) -> tuple[Passage, ...]:
     if isinstance(given, str | Passage):
         given = [given]
+    if isinstance(given, PathLike):
+        raise InputError(f"passages is {_path(given)}")
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
         raise InputError(f"passages is {type(given).__name__}; allowed: a str, a Passage, or an iterable of these")
     items: list[Passage] = []
@@ -238,9 +249,23 @@ def _passages(given: Any) -> tuple[Passage, ...]:
             items.append(Passage(item))
         elif isinstance(item, Passage):
             items.append(item)
+        elif isinstance(item, PathLike):
+            raise InputError(f"passage {index} is {_path(item)}")
         else:
             raise InputError(f"passage {index} is {type(item).__name__}; allowed: str or Passage")
     return tuple(items)
+
+
+def _path(given: Any) -> str:
+    """What to say of a path that stands where a text is wanted."""
+    return f"the path {str(given)!r} and no text; read the file: Path({str(given)!r}).read_text(encoding='utf-8')"
+
+
+def _refuse(unknown: Mapping[str, object]) -> None:
+    """Raises for an argument that there is none of; a limit belongs into the budget."""
+    for name in unknown:
+        hint = f"budget=Budget({name}=…)" if name in ("max_tokens", "keep") else "passages, query, budget and progress"
+        raise ConfigError(f"a compressor takes no argument {name!r}; give {hint}")
 
 
 def _query(given: Any) -> str | None:
@@ -256,6 +281,7 @@ def _budget(given: Any) -> Budget:
         return Budget()
     if isinstance(given, Budget):
         return given
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise ConfigError(f"budget is {given!r}; allowed: a Budget, a whole number of tokens, or None")
-    return Budget(max_tokens=given)
+    try:
+        return Budget(max_tokens=given)
+    except ConfigError:  # the argument has another name here
+        raise ConfigError(f"budget is {given!r}; allowed: a Budget, a whole number of tokens, or None") from None

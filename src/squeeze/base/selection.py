@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from squeeze.base.compressor import Job
 from squeeze.base.ranking import Ranking, joined, rank
 from squeeze.cutting import cut
@@ -197,18 +199,52 @@ class Selection:
         known = self.ranking
         some = bool((~known.blank).any())
         if not known.overlap and some:
-            out.append(Notice("no_overlap", "the query shares no word with the passages; units were kept by salience"))
+            kept = "; units were kept by salience" if outcome.picks or outcome.cuts else ""
+            out.append(Notice("no_overlap", f"the query shares no word with the passages{kept}"))
         if some and known.low[~known.blank].all():
             out.append(Notice("below_min_score", f"no unit reached min_score {self.selector.options.min_score}"))
-        elif some and not outcome.picks and not outcome.cuts and self.job.limit:
-            least = min(size for size, blank in zip(self.tokens, known.blank, strict=True) if not blank)
-            out.append(Notice("nothing_fits", f"the limit is {self.job.limit} tokens; the shortest unit has {least}"))
+        elif some and not outcome.picks and not outcome.cuts and self.job.limit is not None:
+            out.append(Notice("nothing_fits", f"the limit is {self.job.limit} tokens{self._least()}"))
+        else:
+            out += self._best_left_out(outcome)
         for unit in () if self.selector.cuts_last else sorted(outcome.cuts):
             passage = int(self.corpus.passage[unit])
             limit = "its share" if self.alone else f"{self.job.limit} tokens"
             message = f"no unit fits into {limit}; one of {self.tokens[unit]} was cut at a word"
             out.append(Notice("unit_cut", message, passage))
         return out + self._removals(outcome)
+
+    def _least(self) -> str:
+        """What the unit that is kept most cheaply would take, for the message that nothing fits."""
+        choice = Choice(self.corpus, self.ranking.wanted, self._costs)
+        none = np.zeros(len(self.corpus), dtype=bool)
+        least: list[int] = []
+        room: int | None = None
+        for unit in choice.order[:1] if self.selector.strict else choice.order:
+            group = choice.closure(unit, none, room)
+            if group:
+                least, room = group, sum(self.tokens[member] for member in group) - 1
+        needs = self.measure(least) if least else 0
+        if needs <= (self.job.limit or 0):  # a method may arrange that less than the limit is taken
+            return ""
+        with_others = " with what it cannot stand without" if len(least) > 1 else ""
+        return f"; the {'first' if self.selector.strict else 'shortest'} unit needs {needs}{with_others}"
+
+    def _best_left_out(self, outcome: Outcome) -> list[Notice]:
+        """Whether the best unit for the query is missing because it alone, with what it needs, is over the limit."""
+        known, limit = self.ranking, self.job.limit
+        shown = [*outcome.picks, *outcome.cuts, *outcome.skims]
+        if self.job.query is None or not known.overlap or limit is None or self.job.fits or not known.wanted:
+            return []
+        best = known.wanted[0]
+        if best in shown or any(known.keys[unit] >= known.keys[best] for unit in shown):
+            return []
+        choice = Choice(self.corpus, known.wanted, self._costs)
+        needs = self.measure(choice.closure(best, np.zeros(len(self.corpus), dtype=bool)))
+        if needs <= limit:
+            return []
+        message = f"the unit that scores best needs {needs} tokens, the limit is {limit}"
+        return [Notice("best_left_out", message, int(self.corpus.passage[best]))]
 
     def _removals(self, outcome: Outcome) -> list[Notice]:
         """What the layouts of the passages shown say about what is not shown of them."""
