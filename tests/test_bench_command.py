@@ -152,7 +152,8 @@ class TestCommand:
         data = write(tmp_path / "a.jsonl", row(), row(question=""), row(answers=["1999"]), row(answers=["1999"]))
         assert code(data, "--methods", "edu", "--keep", "0.5", "--workers", "1", "--quiet") == 3
         shown = capsys.readouterr()
-        assert shown.out == "" and "no_question: a 1" in shown.err and "answer_not_in_documents: a 2" in shown.err
+        assert shown.out == "" and "no_question: a 1 (line 2); " in shown.err
+        assert "answer_not_in_documents: a 2 (the first: line 3); " in shown.err
 
     def test_rows_that_no_fault_leaves_out_are_fine(self, tmp_path: Path) -> None:
         data = write(tmp_path / "a.jsonl", row(), marked(answers=["is"]))
@@ -168,6 +169,20 @@ class TestCommand:
         call = (str(EXAMPLES / "lighthouses"), "--questions", str(EXAMPLES / "questions.jsonl"), "-n", "3")
         assert code(*call, "--methods", "edu", "--keep", "0.25", "--workers", "1", "--top", "6") == 0
         assert "lighthouses" in capsys.readouterr().out
+
+    def test_a_question_about_a_file_that_is_not_there(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asked = write(
+            tmp_path / "q.jsonl",
+            {"question": "When was the lamp lit?", "answer": "1874", "file": "tower.md"},
+            {"question": "When was the lamp lit?", "answer": "1874", "file": "a.md"},
+        )
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d" / "a.md").write_text("The lamp was lit in 1874. Lunch is late.", "utf-8")
+        call = (str(tmp_path / "d"), "--questions", asked, "--methods", "edu", "--keep", "0.5", "--workers", "1")
+        assert code(*call, "--quiet") == 3
+        assert "no_such_document: d 1 (line 1: tower.md); the folder has no document of" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("arguments", "part"),
@@ -186,7 +201,8 @@ class TestCommand:
             (("a.jsonl", "--reader-model", "x"), "--reader-url"),
             (("a.jsonl", "--reader-url", "http://localhost:1"), "--reader-model"),
             (("a.jsonl", "--reader-url", "file:///etc/passwd", "--reader-model", "x"), "http"),
-            (("bad.jsonl",), "no row counts: bad: 1 no_question"),
+            (("bad.jsonl",), "no row counts: bad: 1 no_question (line 1)"),
+            (("torn.jsonl",), "no row counts: torn: 2 not_json (the first: line 2)"),
         ],
     )
     def test_wrong_usage(
@@ -201,6 +217,7 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         write(Path("a.jsonl"), row())
         write(Path("bad.jsonl"), row(question=""))
+        write(Path("torn.jsonl"), "", "{", "{")
         assert code(*arguments, "--workers", "1") == 2
         shown = capsys.readouterr()
         assert part in shown.err and shown.err.count("\n") == 1 and shown.out == ""

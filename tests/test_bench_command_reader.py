@@ -219,7 +219,21 @@ class TestEndpoint:
         assert "secret" not in out.read_text("utf-8") and server.url not in out.read_text("utf-8")
         server.mode = "broken"
         assert code(*call) == 3
-        assert "http_500" in capsys.readouterr().err
+        assert f"http_500; {server.url}/chat/completions: the endpoint said 500" in capsys.readouterr().err
+
+    def test_an_endpoint_that_is_down_is_named_and_the_key_is_not(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("THE_KEY", "a-secret\n")
+        with Server() as gone:
+            url = gone.url
+        data, out = write(tmp_path / "a.jsonl", row(), row()), tmp_path / "o.json"
+        call = (data, "--methods", "edu", "--keep", "0.5", "--workers", "1", "--reader-url", url, "--json", str(out))
+        assert code(*call, "--reader-model", "small", "--reader-key-env", "THE_KEY") == 3
+        err = " ".join(capsys.readouterr().err.split())
+        assert f"5 answers not given: connection; {url}/chat/completions: no connection: " in err and "refused" in err
+        assert "given_up; 5 answers in a row failed" in err
+        assert "a-secret" not in err + out.read_text("utf-8") and url not in out.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

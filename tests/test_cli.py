@@ -81,6 +81,26 @@ class TestCompress:
         result = ok("compress", facts, "--max-tokens", "2", "-q", QUERY)
         assert "unit_cut: " in result.stderr and "(passage 0: facts.txt)" in result.stderr
 
+    def test_an_empty_input_is_said(self) -> None:
+        Path("empty.txt").touch()
+        for result in (ok("compress", "empty.txt", "--max-tokens", "9"), ok("compress", stdin=b"")):
+            assert result.stdout == "" and "the input is empty" in result.stderr and "100" not in result.stderr
+
+    def test_the_best_unit_left_out_is_said(self) -> None:
+        text = f"Bells rang.\n\n{'The lamp burned colza oil ' * 8}.\n\nFog."
+        result = ok("compress", "-q", QUERY, "--max-tokens", "12", stdin=text.encode())
+        assert "best_left_out: the unit that scores best needs " in result.stderr and "limit is 12" in result.stderr
+
+    def test_numbers_begin_a_line_of_their_own_in_one_file(self, facts: str) -> None:
+        call = [sys.executable, "-m", "squeeze.cli", "compress", facts, "-q", QUERY, "--keep", "0.5"]
+        for more in ((), ("--quiet",)):
+            with Path("both").open("wb") as both:
+                subprocess.run([*call, *more], stdout=both, stderr=subprocess.STDOUT, timeout=120, check=True)
+            text = squeeze.compress(FACTS, QUERY, keep=0.5).text
+            written = Path("both").read_text(encoding="utf-8")
+            assert written == text if more else written.startswith(f"{text}\n") and "tokens before" in written
+        assert run("compress", facts, "-q", QUERY, "--keep", "0.5").stdout.decode() == text
+
     def test_json_reads_back(self, facts: str) -> None:
         out = ok("compress", facts, "-q", QUERY, "--max-tokens", "20", "--format", "json").stdout
         result = Compressed.from_dict(json.loads(out))
@@ -159,6 +179,7 @@ class TestErrors:
         line = error(capsys, "compress", "bad.txt")
         assert "bad.txt" in line and f"offset {offset} " in line
         assert ("UTF-16" in line) == data.startswith(b"\xff\xfe")
+        assert "iconv -f" in line and "name the files to read" in line
 
     def test_an_odd_file_name_stays_on_the_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "a\\x1b[31m" in error(capsys, "compress", "a\x1b[31m\nb.txt")

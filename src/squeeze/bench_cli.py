@@ -136,7 +136,7 @@ def _run(settings: dict[str, Any], reader: Any, targets: tuple[str, str], *, qui
         draw(report, plot)
     if not quiet:
         show.table(report, show.console(stderr=json_file == "-"))
-    show.left_out(report["skipped"], show.console(stderr=True))
+    show.left_out(report["skipped"], show.console(stderr=True), getattr(reader, "causes", None))
     return int(report["exit_code"])
 
 

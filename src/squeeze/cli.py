@@ -13,7 +13,7 @@ import typer
 
 from squeeze.bench_cli import bench
 from squeeze.cache_cli import cache_app
-from squeeze.console import Bar, method_options, one_line, summary
+from squeeze.console import Bar, method_options, one_line, one_place, summary
 from squeeze.errors import ConfigError, CorruptError, SqueezeError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def compress(  # noqa: PLR0913 - typer reads the options from the parameters
         result = compressor.compress(passages, query, budget=budget, progress=bar)
     data = _render(result, form)
     if output == "-":
-        _emit(data)
+        _emit(data, followed=not quiet)
     else:
         write_file(output, data)
     if not quiet:
@@ -238,12 +238,15 @@ def _render(result: Compressed, form: Format) -> bytes:
     return _LONE.sub("\ufffd", text).encode()
 
 
-def _emit(data: bytes) -> None:
-    """Writes bytes to standard output as they are; a terminal gets a line break at the end."""
+def _emit(data: bytes, *, followed: bool = False) -> None:
+    """Writes bytes to standard output as they are; a terminal gets a line break at the end.
+
+    So does a file that is standard error as well (`2>&1`), where something `followed` by the numbers would run into it.
+    """
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
-        if sys.stdout.isatty() and not data.endswith(b"\n"):
+        if not data.endswith(b"\n") and (sys.stdout.isatty() or (followed and data and one_place())):
             sys.stdout.buffer.write(b"\n")
         sys.stdout.buffer.flush()
     except BrokenPipeError:
@@ -254,6 +257,8 @@ def _emit(data: bytes) -> None:
 def _notes(result: Compressed, form: Format, *, limited: bool) -> list[str]:
     """What there is to say beside the numbers and the warnings."""
     notes = [] if limited else ["no limit is given, so nothing had to go; set --max-tokens or --keep"]
+    if not result.tokens_before:
+        notes = ["the input is empty"]
     if form is Format.text and _LONE.search(result.text):
         notes.append("lone surrogates, which UTF-8 cannot hold, are written as U+FFFD; --format json keeps them")
     return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ def summary(result: Compressed, notes: list[str]) -> None:
     numbers = (
         f"{result.tokens_before:,}",
         f"{result.tokens_after:,}",
-        f"{result.kept:.1%}",
+        f"{result.kept:.1%}" if result.tokens_before else "–",
         f"{result.seconds * 1000:,.1f}",
     )
     table.add_row(*numbers, Text(result.method), Text(result.tokenizer))
@@ -99,6 +100,14 @@ def place(result: Compressed, passage: int | None) -> str:
         return ""
     name = result.passages[passage].id or result.passages[passage].title
     return f" (passage {passage}{': ' if name else ''}{name})"
+
+
+def one_place() -> bool:
+    """Whether standard output and standard error go to the same file or pipe."""
+    try:
+        return os.path.samestat(os.fstat(sys.stdout.fileno()), os.fstat(sys.stderr.fileno()))
+    except (OSError, ValueError):  # a stream that is no file
+        return False
 
 
 def one_line(text: str) -> str:

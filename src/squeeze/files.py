@@ -136,9 +136,12 @@ def _read(name: str, file: BinaryIO) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        wide = "it looks like UTF-16; " if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        known = "it looks like UTF-16; " if wide else ""
+        how = f"convert it first, such as with iconv -f {'UTF-16' if wide else 'WINDOWS-1252'} -t UTF-8"
+        skip = "" if name == "standard input" else ", or leave it out: name the files to read and not their folder"
         place = f"byte 0x{data[error.start]:02x} at offset {error.start}"
-        raise CorruptError(f"{name}: {place} is not UTF-8; {wide}convert the text to UTF-8 first") from None
+        raise CorruptError(f"{name}: {place} is not UTF-8; {known}{how}{skip}") from None
 
 
 def text_files(path: Path) -> Iterator[Path]:

@@ -88,7 +88,7 @@ def _head(result: Compressed) -> Iterator[str]:
     for name, value in (
         ("tokens before", f"{result.tokens_before:,}"),
         ("tokens after", f"{result.tokens_after:,}"),
-        ("kept", f"{result.kept:.1%}"),
+        ("kept", f"{result.kept:.1%}" if result.tokens_before else "–"),
         ("time", f"{milliseconds:,.1f} ms" if milliseconds < 100 else f"{milliseconds:,.0f} ms"),
         ("method", result.method),
         ("tokenizer", result.tokenizer),

@@ -12,7 +12,7 @@ from typing import Any
 from squeeze.bench.asking import Reads, ask
 from squeeze.bench.machine import PACKAGES, machine
 from squeeze.bench.runners import METHODS, Making, Spec, check, short, specs_of
-from squeeze.bench.sets import EXPECTED, TOP, Set, read_sets
+from squeeze.bench.sets import EXPECTED, TOP, Set, first, read_sets
 from squeeze.bench.summary import counts, summaries
 from squeeze.bench.work import Line, Plan, run
 from squeeze.errors import ConfigError, MissingDependencyError, nearest
@@ -87,6 +87,7 @@ def bench(
     if reader is not None:
         ask(reader, sets, done.lines, progress=progress("reading"))
     left = counts(sets, done.lines, missing | done.missing)
+    left["first"] = {one.name: dict(sorted(one.places.items())) for one in sets if one.places}
     kinds = {spec.label: spec.kind for spec in specs}
     results = summaries(sets, done.lines, options.reference, seed=options.seed)
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(options).items()}
@@ -147,7 +148,13 @@ def _cores() -> int:
 
 
 def _reasons(sets: Sequence[Set]) -> str:
-    said = [f"{one.name}: " + ", ".join(f"{number} {reason}" for reason, number in one.skipped.items()) for one in sets]
+    said = [
+        f"{one.name}: "
+        + ", ".join(
+            f"{number} {reason} ({first(number, one.places[reason])})" for reason, number in one.skipped.items()
+        )
+        for one in sets
+    ]
     return "; ".join(line if line.rstrip(": ") != line else f"{line.rstrip(': ')} is empty" for line in said)
 
 

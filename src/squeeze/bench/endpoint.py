@@ -101,7 +101,8 @@ class Endpoint(Reads):
         self.url = url.rstrip("/") if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
         self.name, self.model, self.timeout = model, model, timeout
         self.parallel, self.new_tokens, self.seed = parallel, new_tokens, seed
-        self._key = os.environ.get(key_env, "") if key_env else ""
+        self._key = os.environ.get(key_env, "").strip() if key_env else ""
+        self.causes: dict[str, str] = {}  # by kind of failure, what the first of that kind said
         self._failures, self._lock = 0, threading.Lock()
         self._open = urllib.request.build_opener(_NoRedirect).open
 
@@ -111,6 +112,8 @@ class Endpoint(Reads):
         A busy server is asked again after the time it names; after `PATIENCE` failures in a row nothing is asked.
         """
         if self._failures >= PATIENCE:
+            with self._lock:
+                self.causes.setdefault("given_up", f"{PATIENCE} answers in a row failed, so no more were asked for")
             raise EndpointError(f"{PATIENCE} answers in a row failed", kind="given_up")
         text = context if isinstance(context, str) else context.text
         try:
@@ -118,6 +121,7 @@ class Endpoint(Reads):
         except EndpointError as error:
             with self._lock:
                 self._failures += error.kind not in _ABOUT_THE_QUESTION
+                self.causes.setdefault(error.kind, f"{self.url}: {error}")
             raise
         self._failures = 0
         return said
@@ -154,7 +158,8 @@ class Endpoint(Reads):
             raise EndpointError(f"no whole answer within {self.timeout:g} s", kind="timeout") from None
         except (OSError, http.client.HTTPException) as error:
             slow = isinstance(getattr(error, "reason", None), TimeoutError)
-            raise EndpointError(f"no connection: {error}", kind="timeout" if slow else "connection") from None
+            cause = getattr(error, "reason", None) or error
+            raise EndpointError(f"no connection: {cause}", kind="timeout" if slow else "connection") from None
         if not first:
             raise EndpointError("the reply holds no answer", kind="bad_reply")
         return Said(text.strip(), (first - started) * 1000)

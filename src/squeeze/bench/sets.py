@@ -22,6 +22,9 @@ from squeeze.errors import ConfigError, CorruptError
 from squeeze.files import read_passages, text_files
 from squeeze.types import Passage
 
+Given = tuple[Any, str, str]
+"""The value of a line, why it has none where it has none, and its place."""
+
 EXPECTED = frozenset({"answer_in_several_documents"})
 """Reasons to leave a row out that are no fault of the data."""
 
@@ -38,12 +41,14 @@ class Set:
         rows: those that count, in the order of the file.
         skipped: how many were left out, by reason.
         measure: what its quality is: `gold`, `must` or `cover`.
+        places: where the first row left out stands, by reason.
     """
 
     name: str
     rows: list[Row] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     measure: str = "gold"
+    places: dict[str, str] = field(default_factory=dict)
 
 
 def read_sets(data: Sequence[str], *, questions: str = "", rows: int = 0, top: int = TOP) -> list[Set]:
@@ -115,11 +120,12 @@ def measure_of(rows: Sequence[Row]) -> str:
     return "gold" if gold >= 20 or not any(is_long(row) for row in rows) else "cover"
 
 
-def _fill(into: Set, lines: Iterator[tuple[Any, str]], most: int) -> Set:
-    for given, trouble in lines:
+def _fill(into: Set, lines: Iterator[Given], most: int) -> Set:
+    for given, trouble, place in lines:
         row, reason = (None, trouble) if trouble else checked(given)
         if row is None:
             into.skipped[reason] += 1
+            into.places.setdefault(reason, place)
             continue
         into.rows.append(row | {"id": row["id"] or str(len(into.rows))})
         if len(into.rows) == most:
@@ -128,26 +134,26 @@ def _fill(into: Set, lines: Iterator[tuple[Any, str]], most: int) -> Set:
     return into
 
 
-def _lines(path: pathlib.Path) -> Iterator[tuple[Any, str]]:
+def _lines(path: pathlib.Path) -> Iterator[Given]:
     """The values of a file's lines; where a line has none, why."""
     if not path.is_file():
         raise ConfigError(f"no data file {str(path)!r}; give .jsonl or .jsonl.gz files, or a folder with --questions")
     try:
         with path.open("rb") as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
-            for line in io.TextIOWrapper(file, encoding="utf-8", newline="\n"):
+            for number, line in enumerate(io.TextIOWrapper(file, encoding="utf-8", newline="\n"), 1):
                 if not line.strip():
                     continue
                 try:
-                    yield json.loads(line.removeprefix("\ufeff")), ""
+                    yield json.loads(line.removeprefix("\ufeff")), "", f"line {number}"
                 except (ValueError, RecursionError):
-                    yield None, "not_json"
+                    yield None, "not_json", f"line {number}"
     except UnicodeDecodeError as error:
         raise CorruptError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorruptError(f"{path}: not a whole gzip file ({error})") from None
 
 
-def _asked(folder: pathlib.Path, questions: pathlib.Path, top: int) -> Iterator[tuple[Any, str]]:
+def _asked(folder: pathlib.Path, questions: pathlib.Path, top: int) -> Iterator[Given]:
     """A row for each question: the best documents of the folder by BM25, in the order of their paths."""
     passages: list[Passage] = []
     for file in text_files(folder):
@@ -156,21 +162,35 @@ def _asked(folder: pathlib.Path, questions: pathlib.Path, top: int) -> Iterator[
         try:
             passages += read_passages([str(file)], io.BytesIO())
         except CorruptError:
-            yield None, "unreadable_document"
+            yield None, "unreadable_document", file.relative_to(folder).as_posix()
     order = bm25_order(passages)
-    for given, trouble in _lines(questions):
+    ids = [pathlib.Path(one.id.partition(", line ")[0]).relative_to(folder).as_posix() for one in passages]
+    names = set(ids)
+    for given, trouble, place in _lines(questions):
         if trouble or not isinstance(given, dict) or not isinstance(given.get("question"), str):
-            yield given, trouble
+            yield given, trouble, place
             continue
         files = _strings(given.get("files", given.get("file")))
+        if files and not any(_is_named(name, files) for name in names):
+            yield None, "no_such_document", f"{place}: {', '.join(files)}"
+            continue
         chosen = sorted(order(given["question"])[: top or None])
         documents = []
         for index in chosen:
-            name = pathlib.Path(passages[index].id.partition(", line ")[0]).relative_to(folder).as_posix()
+            name = ids[index]
             document = {"id": name, "title": passages[index].title, "text": passages[index].text}
-            gold = any(name == file or name.endswith(f"/{file}") for file in files)
-            documents.append(document | ({"is_gold": gold} if files else {}))
-        yield {"answers": given.get("answer"), **given, "documents": documents}, ""
+            documents.append(document | ({"is_gold": _is_named(name, files)} if files else {}))
+        yield {"answers": given.get("answer"), **given, "documents": documents}, "", place
+
+
+def _is_named(name: str, files: Sequence[str]) -> bool:
+    """Whether a document of a folder is one of those files."""
+    return any(name == file or name.endswith(f"/{file}") for file in files)
+
+
+def first(number: int, place: str) -> str:
+    """The place of the first of some rows."""
+    return place if number == 1 else f"the first: {place}"
 
 
 def _documents(given: Any) -> list[dict[str, Any]] | None:

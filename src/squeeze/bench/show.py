@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.text import Text
 import squeeze.bench
 from squeeze.bench.baselines import PLAIN
 from squeeze.bench.runners import ALWAYS, peers
+from squeeze.bench.sets import first
 from squeeze.bench.summary import MEAN
 from squeeze.console import one_line
 
@@ -31,6 +32,7 @@ _EXPLAINED = {
     "no_documents": "no list of documents with texts",
     "not_json": "a line that is no JSON",
     "unreadable_document": "a file of the folder is not UTF-8, or has lines that are no passages",
+    "no_such_document": "the folder has no document of the name that the question gives, or none that can be read",
     "not_an_object": "a line that is no object",
 }
 
@@ -115,21 +117,26 @@ def _groups(report: dict[str, Any]) -> list[list[Column]]:
     return [*kept, against, cost, *([read] if any("f1" in row for row in results) else [])]
 
 
-def left_out(counts: dict[str, Any], to: Console) -> None:
-    """What was skipped, by name, a line each."""
+def left_out(counts: dict[str, Any], to: Console, causes: Mapping[str, str] | None = None) -> None:
+    """What was skipped, by name, a line each; `causes` says more of why a reader gave no answer."""
+    places = counts.get("first", {})
     where: dict[str, dict[str, int]] = {}
     for data, reasons in counts["rows"].items():
         for reason, number in reasons.items():
             where.setdefault(reason, {})[data] = number
     for reason, numbers in where.items():
-        said = ", ".join(f"{data} {number}" for data, number in numbers.items())
+        said = ", ".join(
+            f"{data} {number}" + (f" ({first(number, places[data][reason])})" if data in places else "")
+            for data, number in numbers.items()
+        )
         why = f"; {_EXPLAINED[reason]}" if reason in _EXPLAINED else ""
         to.print(Text(one_line(f"left out, {reason}: {said}{why}")), soft_wrap=True)
     for method, reasons in counts["failed"].items():
         said = ", ".join(f"{number} × {reason}" for reason, number in reasons.items())
         to.print(Text(one_line(f"{method}: no result: {said}")), soft_wrap=True)
     for reason, number in counts["reader"].items():
-        to.print(Text(one_line(f"reader: {number} answers not given: {reason}")), soft_wrap=True)
+        why = f"; {causes[reason]}" if causes and reason in causes else ""
+        to.print(Text(one_line(f"reader: {number} answers not given: {reason}{why}")), soft_wrap=True)
     for method, why in counts["missing"].items():
         to.print(Text(one_line(f"{method}: not run: {why}")), soft_wrap=True)
 
