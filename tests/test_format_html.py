@@ -83,6 +83,55 @@ def test_output_balances_and_hidden_parts_go_first(keep: float) -> None:
         assert "12 Nm" in result.text and "Torque" in result.text
 
 
+SMALL = (
+    "<html><head><title>Dam</title><script>var x=1;</script></head><body><h1>Dam</h1><p>The wall is 40 metres high.</p>"
+    "<p>It was built in 1913 by the town.</p><table><tr><th>Year</th><th>Visitors</th></tr><tr><td>2020</td><td>1200"
+    "</td></tr><tr><td>2021</td><td>3400</td></tr></table><ul><li>boats for hire</li><li>a cafe</li></ul></body></html>"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [("When was it built?", "1913"), ("How many visitors in 2021?", "3400"), ("Are boats for hire?", "boats for hire")],
+)
+@pytest.mark.parametrize("max_tokens", [60, 80, 100])
+def test_a_small_page_has_small_units(query: str, answer: str, max_tokens: int) -> None:
+    result = squeeze.compress([SMALL], query=query, max_tokens=max_tokens)
+    assert answer in result.text and not _unbalanced(result.text)
+    assert max_tokens > 60 or "<script" not in result.text
+
+
+def test_paragraphs_items_and_rows_are_units_however_small_the_page() -> None:
+    units = texts(SMALL)
+    assert {"<p>It was built in 1913 by the town.</p>", "<li>a cafe</li>", "<script>var x=1;</script>"} <= set(units)
+    assert "<tr><td>2021</td><td>3400</td></tr>" in units
+    wrapped = "<html><body><div><main>" + "<p>The gate is shut at night.</p>" * 4 + "</main></div></body></html>"
+    assert texts(wrapped).count("<p>The gate is shut at night.</p>") == 4
+    only = "<html><body><p>" + "The gate of the dam is shut at night. It is opened at six. " * 4 + "</p></body></html>"
+    assert [piece.kind for piece in parse(only).pieces].count("sentence") >= 2
+
+
+def test_a_small_list_in_a_long_page_is_given_by_items() -> None:
+    text = f"<html><body><p>{LONG * 12}</p><ul><li>first</li><li>second</li></ul></body></html>"
+    assert "<li>second</li>" in texts(text)
+
+
+def test_what_is_left_out_in_front_leaves_no_blank_line() -> None:
+    text = "<!DOCTYPE html>\n\n" + SMALL + "\n"
+    result = squeeze.compress([text], query="When was it built?", max_tokens=44)
+    assert result.text.startswith("<html>") and result.text.endswith("</html>\n")
+    layout = parse("<p>One.</p>\n\n<p>Two.</p>\n<p>Three.</p>\n", format="html")
+    source = "<p>One.</p>\n\n<p>Two.</p>\n<p>Three.</p>\n"
+    assert [shown(source, layout, kept) for kept in ([0, 1, 2], [1], [2])] == [source, "<p>Two.</p>", "<p>Three.</p>\n"]
+
+
+def test_records_of_a_small_feed_stay_whole() -> None:
+    text = (
+        "<orders>" + "".join(f"<order><id>{i}</id><total>{i * 7} EUR</total></order>" for i in range(3)) + "</orders>"
+    )
+    assert "<order><id>2</id><total>14 EUR</total></order>" in texts(text)
+
+
 def test_xml_has_no_elements_without_end_tags() -> None:
     items = "".join(f"<Item><link>address {i}</link><script>step {i}</script><empty/></Item>" for i in range(30))
     text = f"<?xml version='1.0'?>\n<Feed>{items}</Feed>"

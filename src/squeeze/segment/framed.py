@@ -89,6 +89,11 @@ class Builder:
     def __post_init__(self) -> None:
         self.nodes.append(Node(0, self.length, "document", -1, 0))
 
+    @property
+    def depth(self) -> int:
+        """How many containers are open."""
+        return len(self._open)
+
     def open(self, end: int, kind: str, needs: tuple[int, ...] = ()) -> int:
         """Opens a container whose opening part ends at `end`; gives its index."""
         parent = self._open[-1][1] if self._open else 0

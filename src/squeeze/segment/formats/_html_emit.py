@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from squeeze.segment.formats._html_tree import INLINE, Element, first_at_or_after, sentence_cuts
@@ -10,10 +11,15 @@ from squeeze.segment.graphemes import is_break
 from squeeze.segment.layout import Layout, Node, Piece
 
 _WHOLE = 320  # characters of an element that stays whole
+_TEXT = 4  # a paragraph that is more than one part in so many of a small page is given by sentences
+_SHARE = 8  # an element of several blocks that is more than one part in so many of its page is opened
+_RECORD = 2  # the same for XML, whose records stay whole
 _ROW = 2000  # characters of a table row, a heading or a term that stays whole
 _SENTENCES = 160  # characters from which a stretch of sentences is full
 _KEPT = frozenset(["tr", "dt", "caption", "summary", "h1", "h2", "h3", "h4", "h5", "h6", "title"])
+_SPACE = re.compile(r"\s*+")
 _TERMS = frozenset(["dt", "summary"])
+_OPENED = frozenset(["html", "body", "table", "ul", "ol", "menu", "dl"])
 _ROW_GROUPS = frozenset(["thead", "tbody", "tfoot"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
@@ -45,10 +51,10 @@ class _Place:
         return (*(self.outer if not nearest else ()), *(index for _, index in nearest), *self.above)
 
 
-def emit(text: str, root: Element, name: str) -> Layout:
+def emit(text: str, root: Element, name: str, *, xml: bool = False) -> Layout:
     """The layout of the page."""
     builder = Builder(len(text))
-    walker = _Walker(text, builder)
+    walker = _Walker(text, builder, xml)
     walker.walk(root)
     if not builder.pieces:
         document = Node(0, len(text), "document", -1, 0)
@@ -59,8 +65,11 @@ def emit(text: str, root: Element, name: str) -> Layout:
 class _Walker:
     """Adds the children of containers with a stack of its own, so that no page is too deep."""
 
-    def __init__(self, text: str, builder: Builder) -> None:
+    def __init__(self, text: str, builder: Builder, xml: bool) -> None:
         self.text, self.builder = text, builder
+        # characters of an element that stays whole, and of one of several blocks: a small page has small units too
+        self.whole = _WHOLE if xml else min(_WHOLE, max(_SENTENCES, len(text) // _TEXT))
+        self.several = len(text) // (_RECORD if xml else _SHARE)
         self.stack: list[_Place] = []
 
     def walk(self, root: Element) -> None:
@@ -85,13 +94,13 @@ class _Walker:
         """Ends a container; white space before its end tag belongs to the tag."""
         self.stack.pop()
         if place.framed:
-            self.builder.close(place.element.end, place.element.end)
+            self.builder.close(*self._bounds(place.element.end, 1))
         elif not self.stack:
             self._leaf(place.element.end, "html", ())
 
     def _block(self, child: Element, place: _Place) -> None:
         kept = child.tag in _KEPT and child.end - child.start <= _ROW
-        small = child.end - child.start <= _WHOLE and child.tag not in _ROW_GROUPS and not child.mixed
+        small = self._is_small(child) and child.tag not in _ROW_GROUPS and not child.mixed
         if kept or small or child.hidden or not child.children:
             self._whole(child, place)
             return
@@ -99,6 +108,13 @@ class _Walker:
         if closed:
             self.builder.open(child.inside, child.tag, place.needs)
         self.stack.append(_Place(child, closed, 0, place.needs))
+
+    def _is_small(self, child: Element) -> bool:
+        """Whether an element is one unit: one block, or several that are little of the page and no list or table."""
+        size = child.end - child.start
+        if size > self.whole:
+            return False
+        return not _has_blocks(child) or (size <= self.several and child.tag not in _OPENED)
 
     def _whole(self, child: Element, place: _Place) -> None:
         """Adds an element as one piece and remembers a heading, a term or a table header for what follows it."""
@@ -128,7 +144,7 @@ class _Walker:
         start, end = run[0].start, run[-1].end
         if not self.text[start:end].strip():
             return  # white space goes to the piece behind it
-        if end - start > _WHOLE:
+        if end - start > self.whole:
             cuts = sentence_cuts(self.text, run)
             while end - start > _SENTENCES:
                 cut = first_at_or_after(cuts, start + _SENTENCES // 2, end)
@@ -143,7 +159,23 @@ class _Walker:
         start = self.builder.at
         if end > start:
             prose = kind == "sentence" and not any(mark in self.text[start:end] for mark in "<&")
-            self.builder.leaf(end, end, kind, needs, prose=prose)
+            stop, end = self._bounds(end, 0)
+            self.builder.leaf(stop, end, kind, needs, prose=prose)
+
+    def _bounds(self, end: int, depth: int) -> tuple[int, int]:
+        """Where what ends at `end` stops without its separator, and with it.
+
+        Outside of every element the white space behind is the separator, so that what is left out in front leaves no
+        blank line at the beginning of what is shown.
+        """
+        if self.builder.depth > depth:
+            return end, end
+        found = _SPACE.match(self.text, end)
+        after = found.end() if found else end
+        if after == len(self.text):
+            return after, after
+        stop = self.builder.at + len(self.text[self.builder.at : end].rstrip())
+        return stop, after if is_break(self.text, after) else end
 
 
 def _is_inline(element: Element) -> bool:
@@ -158,6 +190,15 @@ def _kind(element: Element) -> str:
     if element.tag == "tr":
         return "header" if _is_header(element) else "row"
     return {"dt": "term", "li": "item"}.get(element.tag, "html")
+
+
+def _has_blocks(element: Element) -> bool:
+    """Whether several blocks stand in an element, or one that holds several."""
+    while True:
+        blocks = [child for child in element.children if not _is_inline(child)]
+        if len(blocks) != 1 or (element.tag == "body" and len(element.children) > 1):
+            return len(blocks) > 0
+        element = blocks[0]
 
 
 def _is_header(row: Element) -> bool:

@@ -58,7 +58,8 @@ class Html(Format):
 
     def layout(self, text: str, name: str, unit: UnitKind) -> Layout:
         """Elements with the tags around them. A table row needs its header, a definition its term."""
-        return emit(text, read(text, xml=_is_xml(text)), name)
+        xml = _is_xml(text)
+        return emit(text, read(text, xml=xml), name, xml=xml)
 
 
 FORMAT = Html()
