@@ -81,6 +81,23 @@ def test_a_small_budget_keeps_a_signature_and_a_group() -> None:
     assert all(line == "…" or line in PYTHON.splitlines() for line in result.text.splitlines())
 
 
+def test_a_definition_that_does_not_fit_is_shown_by_its_signature_with_marks() -> None:
+    result = squeeze.compress([PYTHON], query="Which RuntimeError says that the pump runs already?", keep=0.4)
+    shown = result.text.splitlines()
+    raising = next(i for i, line in enumerate(shown) if "raise RuntimeError" in line)
+    assert shown.index("class Pump:") < shown.index("    def start(") < raising
+    assert "…" in shown and result.tokens_after <= 0.4 * result.tokens_before
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.2, 0.3, 0.5, 0.7, 0.9])
+def test_a_short_definition_is_kept_whole_or_not_at_all(keep: float) -> None:
+    text = "".join(f'def part_{i}(value):\n    """Turns by {i}."""\n    return value + {i}\n\n\n' for i in range(12))
+    result = squeeze.compress([text], query="What does part_7 return?", keep=keep)
+    whole = [f'def part_{i}(value):\n    """Turns by {i}."""\n    return value + {i}' for i in range(12)]
+    assert result.text.count("def part_") == sum(unit in result.text for unit in whole) > 0
+    assert result.text.count("return value") == result.text.count("def part_")
+
+
 def test_braces_work_like_indentation() -> None:
     units = texts(SCRIPT)
     assert units[0] == "export async function load(url, options = {}) {"
