@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from squeeze.errors import ConfigError, SqueezeError, need
+from squeeze.errors import ConfigError, SqueezeError, need, whole
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -137,11 +136,8 @@ class FunctionCounter:
             ConfigError: it returned something else than an integer from 0 on.
         """
         found = self.function(plain(text))
-        try:
-            number = -1 if isinstance(found, bool) else operator.index(found)
-        except TypeError:
-            number = -1
-        if number < 0:
+        number = whole(found)
+        if number is None:
             raise ConfigError(f"the token counter {self.name} returned {found!r}; allowed: an integer from 0 on")
         return number
 

@@ -100,16 +100,10 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
     return f"allowed: {', '.join(names) or 'nothing'}.{hint}"
 
 
-def whole_number(name: str, given: Any) -> int:
-    """The limit as an int, whatever kind of whole number it is (numpy has its own).
-
-    Raises:
-        ConfigError: it is no whole number, or below 0.
-    """
+def whole(given: Any) -> int | None:
+    """A whole number from 0 up of whatever kind (numpy has its own) as an int; None where it is something else."""
     try:
         number = -1 if isinstance(given, bool) else operator.index(given)
     except TypeError:
-        number = -1
-    if number < 0:
-        raise ConfigError(f"{name} is {given!r}; allowed: a whole number from 0 up, or None")
-    return number
+        return None
+    return number if number >= 0 else None

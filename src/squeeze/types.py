@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from squeeze.errors import ConfigError, InputError, NotTextError, whole_number
+from squeeze.errors import ConfigError, InputError, NotTextError, whole
 from squeeze.restoring import Restoring
 
 Span = tuple[int, int]
@@ -61,7 +61,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None:
-            object.__setattr__(self, "max_tokens", whole_number("max_tokens", self.max_tokens))
+            number = whole(self.max_tokens)
+            if number is None:
+                raise ConfigError(f"max_tokens is {self.max_tokens!r}; allowed: a whole number from 0 up, or None")
+            object.__setattr__(self, "max_tokens", number)
         if self.keep is None:
             return
         if isinstance(self.keep, bool) or not isinstance(self.keep, int | float):
