@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import pathlib
 
+import pytest
+
+from squeeze.bench import runners
+
 FAKE = '''
 """A package that does as the question says."""
 import os
@@ -43,6 +47,16 @@ def start(options):
 
     return shorten
 '''
+
+
+def install(monkeypatch: pytest.MonkeyPatch, place: pathlib.Path, name: str, **files: str) -> None:
+    """Makes a package of that name, with a module for each text, the one where peers are looked for."""
+    folder = place / name
+    folder.mkdir()
+    for module, code in {"__init__": "", **files}.items():
+        (folder / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.setattr(runners, "PEERS", name)
 
 
 def rows(file: pathlib.Path, questions: list[str]) -> str:

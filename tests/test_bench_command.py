@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from peer_fakes import install
 from squeeze import cli
 from squeeze.bench import runners, show
 from squeeze.bench.command import Options, bench, to_json
@@ -80,12 +81,7 @@ def runner(tokenizer, options):
 class TestRun:
     @pytest.fixture
     def peer(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        package = tmp_path / "some_peers"
-        package.mkdir()
-        (package / "__init__.py").write_text("")
-        (package / "echo.py").write_text(PEER)
-        monkeypatch.syspath_prepend(str(tmp_path))
-        monkeypatch.setattr(runners, "PEERS", "some_peers")
+        install(monkeypatch, tmp_path, "some_peers", echo=PEER)
 
     def test_a_peer_is_one_file(self, peer: None, tmp_path: Path) -> None:
         data = write(tmp_path / "a.jsonl", marked(), marked(question="broken?"), marked())

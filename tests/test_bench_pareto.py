@@ -73,10 +73,10 @@ def test_methods_stand_before_baselines_and_the_best_first() -> None:
 
 
 def test_a_report_is_reduced_to_its_means() -> None:
-    made = pareto.reduced(SMALL)
+    made = pareto.means(SMALL)
     assert {line["data"] for line in made["results"]} == {"mean"} and made["lines"] == [] and made["seconds"] == 1.2
     with pytest.raises(SystemExit, match="two sets"):
-        pareto.reduced(report(row("edu", 0.5, 1.0, data="one")))
+        pareto.means(report(row("edu", 0.5, 1.0, data="one")))
 
 
 @pytest.mark.parametrize("given_report", [SMALL, None], ids=["small", "committed"])

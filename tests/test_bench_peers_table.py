@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from peer_fakes import FAKE, rows
-from squeeze.bench import runners
+from peer_fakes import FAKE, install, rows
 from squeeze.bench.command import Options, bench
 from squeeze.bench.peers import __main__ as table
 from squeeze.bench.peers import _process
@@ -20,12 +19,7 @@ from squeeze.errors import ConfigError
 
 @pytest.fixture
 def one_peer(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "fake_peers"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    (folder / "fake.py").write_text(FAKE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(runners, "PEERS", "fake_peers")
+    install(monkeypatch, tmp_path, "fake_peers", fake=FAKE)
     monkeypatch.setattr(table, "TOKENIZER", "estimate")
     for name in ("fake_peers", "fake_peers.fake"):
         monkeypatch.delitem(sys.modules, name, raising=False)

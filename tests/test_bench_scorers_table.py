@@ -43,4 +43,4 @@ def test_what_the_table_shows_is_kept_and_shown(tmp_path: Path, monkeypatch: pyt
 
 def test_a_report_of_other_methods_is_refused() -> None:
     with pytest.raises(SystemExit, match="no results of edu"):
-        scorers_table.reduced({**REPORT, "results": [row("bm25", "one", 0.1, 1)]})
+        scorers_table.shown({**REPORT, "results": [row("bm25", "one", 0.1, 1)]})

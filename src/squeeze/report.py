@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from importlib import resources
-from itertools import groupby, takewhile
+from itertools import groupby
 
 from squeeze.account import Row, State, Stretch, blocks, rows_of, vectors, within
 from squeeze.types import Compressed, SoftPart
@@ -249,8 +250,7 @@ def _label(result: Compressed, index: int) -> str:
 
 def _folder(labels: Sequence[str]) -> int:
     """The length of the folder that all paths begin with: a bar has room for little, and cuts at the end."""
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(labels), max(labels), strict=False))
-    shared = "".join(first for first, _ in alike) if len(labels) > 1 else ""
+    shared = os.path.commonprefix(labels) if len(labels) > 1 else ""  # noqa: RUF071 - paths of any system, or titles
     return max(shared.rfind("/"), shared.rfind("\\")) + 1
 
 

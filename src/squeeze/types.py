@@ -65,12 +65,9 @@ class Budget:
             if number is None:
                 raise ConfigError(f"max_tokens is {self.max_tokens!r}; allowed: a whole number from 0 up, or None")
             object.__setattr__(self, "max_tokens", number)
-        if self.keep is None:
-            return
-        if isinstance(self.keep, bool) or not isinstance(self.keep, int | float):
-            raise ConfigError(f"keep is {self.keep!r}; allowed: a number from 0 to 1, or None")
-        if not (math.isfinite(self.keep) and 0 <= self.keep <= 1):
-            raise ConfigError(f"keep is {self.keep!r}; allowed: a number from 0 to 1, or None")
+        keep = self.keep
+        if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int | float) or not 0 <= keep <= 1):
+            raise ConfigError(f"keep is {keep!r}; allowed: a number from 0 to 1, or None")
 
     def limit(self, tokens_before: int) -> int | None:
         """The most tokens that the result may have for an input of `tokens_before`; None when nothing limits it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -87,7 +87,6 @@ def bench(
     if reader is not None:
         ask(reader, sets, done.lines, progress=progress("reading"))
     left = counts(sets, done.lines, missing | done.missing)
-    left["first"] = {one.name: dict(sorted(one.places.items())) for one in sets if one.places}
     kinds = {spec.label: spec.kind for spec in specs}
     results = summaries(sets, done.lines, options.reference, seed=options.seed)
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(options).items()}
@@ -114,6 +113,12 @@ def exit_code(left: dict[str, Any], own: Sequence[Line]) -> int:
         return OVERRUN
     bad = any(reason not in EXPECTED for reasons in left["rows"].values() for reason in reasons)
     return SKIPPED if bad or left["failed"] or left["reader"] or left["missing"] else FINE
+
+
+def reduced(report: dict[str, Any], results: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The report with these of its results alone, rounded, and without its lines: what is kept of it in `reports/`."""
+    rounded = [{key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()} for row in results]
+    return {**report, "results": rounded, "lines": []}
 
 
 def to_json(report: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from squeeze.bench.command import to_json
+from squeeze.bench.command import reduced, to_json
 from squeeze.bench.summary import MEAN
 
 REPORT = pathlib.Path("reports/bench.json")
@@ -66,13 +66,12 @@ class Curve(NamedTuple):
     points: list[tuple[float, float]]
 
 
-def reduced(report: dict[str, Any]) -> dict[str, Any]:
+def means(report: dict[str, Any]) -> dict[str, Any]:
     """The report without its rows and its sets: the means over the sets, rounded to what a picture shows."""
     kept = [row for row in report["results"] if row["data"] == MEAN]
     if not kept:
         raise SystemExit("the report has no mean: it needs rows of two sets or more")
-    rounded = [{key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()} for row in kept]
-    return {**report, "seconds": round(report["seconds"], 1), "results": rounded, "lines": []}
+    return {**reduced(report, kept), "seconds": round(report["seconds"], 1)}
 
 
 def curves(report: dict[str, Any]) -> list[Curve]:
@@ -242,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("report", nargs="?", type=pathlib.Path, help="written by squeeze bench --json, of several sets")
     args = parser.parse_args(arguments)
     if args.report is not None:
-        REPORT.write_text(to_json(reduced(json.loads(args.report.read_text(encoding="utf-8")))), encoding="utf-8")
+        REPORT.write_text(to_json(means(json.loads(args.report.read_text(encoding="utf-8")))), encoding="utf-8")
     report = json.loads(REPORT.read_text(encoding="utf-8"))
     for name, path in PICTURES.items():
         path.write_text(draw(report, THEMES[name]), encoding="utf-8", newline="\n")

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from squeeze.bench.ram_conditions import TAUGHT
+
 LIKELIHOOD = Path("reports/ram_likelihood.json")
 RECALL = Path("reports/ram_recall.json")
 
-_VECTORS = ("ram", "taught reader: ram")
+_VECTORS = ("ram", f"{TAUGHT}ram")
 _OTHERS = {"text": "the same text without vectors", "another": "the vectors of another question's segments"}
 
 

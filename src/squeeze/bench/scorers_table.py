@@ -11,20 +11,19 @@ import pathlib
 import sys
 from typing import Any
 
-from squeeze.bench.command import to_json
+from squeeze.bench.command import reduced, to_json
 from squeeze.bench.summary import MEAN
 
 REPORT = pathlib.Path("reports/scorers.json")
 METHOD, DEFAULT = "edu", "ranker"
 
 
-def reduced(report: dict[str, Any]) -> dict[str, Any]:
+def shown(report: dict[str, Any]) -> dict[str, Any]:
     """The report without its rows and without baselines, rounded to what the table shows."""
     kept = [row for row in report["results"] if row["method"].partition(":")[0] == METHOD]
     if not kept:
         raise SystemExit(f"the report has no results of {METHOD}")
-    rounded = [{key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()} for row in kept]
-    return {**report, "results": rounded, "lines": []}
+    return reduced(report, kept)
 
 
 def markdown() -> str:
@@ -50,7 +49,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     report = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
-    REPORT.write_text(to_json(reduced(report)), encoding="utf-8")
+    REPORT.write_text(to_json(shown(report)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def counts(sets: Sequence[Set], lines: Sequence[Line], missing: dict[str, str]) 
             unread[line.read["failed"]] += 1
     return {
         "rows": {one.name: dict(sorted(one.skipped.items())) for one in sets if one.skipped},
+        "first": {one.name: dict(sorted(one.places.items())) for one in sets if one.places},
         "failed": {method: dict(sorted(reasons.items())) for method, reasons in failed.items()},
         "reader": dict(sorted(unread.items())),
         "missing": dict(missing),

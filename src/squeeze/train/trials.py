@@ -16,6 +16,7 @@ from typing import Any
 
 from squeeze.bench.machine import write_report
 from squeeze.errors import ConfigError, CorruptError
+from squeeze.train.soft import REPORT
 
 COUNTED = ("steps", "context_tokens", "target_tokens", "hours")
 
@@ -27,7 +28,7 @@ def read(folder: Path) -> dict[str, Any]:
         ConfigError: the folder holds no run that came to an end.
         CorruptError: its file is not one of `squeeze.train.soft`.
     """
-    path = folder / "training.json"
+    path = folder / REPORT
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         results, settings = told["results"], told["settings"]
